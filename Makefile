@@ -1,0 +1,47 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+# Kernels are compiled once and shared by the tests, the demo and the benchmarks.
+export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/.numba-cache
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test bench lint soak clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 14
+
+demo: $(INSTALLED) ## watch quantiles of a stream, each with its guaranteed interval
+	$(BIN)/aomg demo
+
+test: lint ## lint, then every test but the soak
+	$(BIN)/pytest -n 2 --durations=10
+
+bench: $(INSTALLED) ## measure speed and accuracy as ratios between rivals in one run
+	$(BIN)/python -m benchmarks
+
+lint: $(INSTALLED) ## style, format, types, and who imports whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+soak: $(INSTALLED) ## long randomised tests
+	$(BIN)/pytest -n 2 -m soak --hypothesis-profile=soak --durations=10
+
+clean: ## remove the environment and every cache
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found: install Python 3.11 or newer, or say make PYTHON=/path/to/python"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: install a newer one, or say make PYTHON=/path/to/python"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: on Debian or Ubuntu run 'apt install python3-venv', then make again"; exit 1; }
+	@echo "installing into $(VENV) (a few minutes the first time)"
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[spark,web,peers,dev]'
+	@touch $@

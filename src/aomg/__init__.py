@@ -1,0 +1,32 @@
+"""AOMG: quantiles of sliding windows with low value error, and an interval that always holds.
+
+>>> import aomg
+>>> operator = aomg.Operator(aomg.Query(size=4000, period=1000))
+>>> results = operator.push(range(4000))
+>>> results[-1][0.99].low <= 3959 <= results[-1][0.99].high
+True
+"""
+
+from aomg.core.operator import Operator
+from aomg.errors import AomgError, FinishedError, InputError, QueryError, StateError, UnknownQuantileError
+from aomg.query import FewK, Query
+from aomg.result import Estimate, Result, Results, Share
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AomgError",
+    "Estimate",
+    "FewK",
+    "FinishedError",
+    "InputError",
+    "Operator",
+    "Query",
+    "QueryError",
+    "Result",
+    "Results",
+    "Share",
+    "StateError",
+    "UnknownQuantileError",
+    "__version__",
+]

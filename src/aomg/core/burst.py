@@ -1,0 +1,36 @@
+"""Is this tail stochastically larger than the one before?
+
+The score is the mean of sign(x - y) over all pairs of the two tails, in [-1, 1]: 0 if they are alike, near 1 if
+almost every value of the new tail is above almost every value of the old one. A burst is a score above the asked
+effect size, and above three standard deviations of what chance gives for lists of order statistics
+(core.kernels.burst_threshold), from samples of ten values on. It is computed from the envelope's counts where there
+is an envelope (core.kernels), else here from the tails' samples, at every high quantile's depth: a burst that raises
+the top 0.1 % only leaves the order of the top 1 % as it was.
+
+A burst goes on until a sub-window's tail is smaller than the one before by the same measure, at most one window long.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from aomg.core import kernels as k
+
+Integers = npt.NDArray[np.int64]
+
+
+def score(new: tuple[Integers, Integers], old: tuple[Integers, Integers]) -> float:
+    """Mean of sign(x - y) over all pairs of two lists of ordered (code, count) pairs."""
+    (x, x_counts), (y, y_counts) = new, old
+    cumulative = np.concatenate([[0], np.cumsum(y_counts)])
+    below = cumulative[np.searchsorted(y, x, side="left")]
+    upto = cumulative[np.searchsorted(y, x, side="right")]
+    wins = int((x_counts * (below + upto)).sum())
+    pairs = int(x_counts.sum()) * int(cumulative[-1])
+    return wins / pairs - 1.0 if pairs else 0.0
+
+
+def limit(effect: float, depth_new: int, depth_old: int, count_new: int) -> float | None:
+    """The score above which a tail is larger; None if there are too few values to tell."""
+    if min(depth_new, depth_old) < k.MINIMUM_BURST_SAMPLE:
+        return None
+    return float(k.burst_threshold(effect, depth_new, depth_old, depth_new / count_new))

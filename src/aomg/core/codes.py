@@ -1,0 +1,104 @@
+"""Value <-> code of its significant decimal digits.
+
+A code stands for all values that share sign, decade and the first `digits` decimal digits: truncation towards zero.
+Its edges are the doubles nearest to their decimal text (beyond 10^22 and below 10^-22 within one unit in the last
+place), and a value belongs to the largest edge at or below it, in integers by integer division and in doubles by
+comparison with the edge itself: no value is misplaced by rounding.
+
+What is promised of special values:
+
+* zero has a code of its own, and -0.0 is zero;
+* subnormal doubles are coded as all others, by the edges nearest to their decimals;
+* integers are exact up to both ends of 64 bits, the smallest included; where a bound is reported as a double beyond
+  2^53 it is rounded outward;
+* raw longs (digits=None) beyond 2^53 are taken as the nearest double, and their interval covers the rounding;
+* a code of one integer reports that integer, any other its middle; a window that holds both integers and doubles
+  is taken as doubles.
+"""
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from aomg.core import kernels
+
+Integers = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float64]
+
+
+class Codec(Protocol):
+    """Codes of one resolution, ordered as their values."""
+
+    def codes(self, values: npt.NDArray[np.generic]) -> Integers:
+        """Codes of finite int64 or float64 values."""
+
+    def intervals(self, codes: Integers, integral: bool) -> tuple[Reals, Reals]:
+        """Lowest and highest value of each code, inclusive and rounded outward."""
+
+
+def middles(codec: Codec, codes: Integers, integral: bool) -> Reals:
+    """What a code reports: its one integer, or its middle."""
+    low, high = codec.intervals(codes, integral)
+    return low + (high - low) / 2
+
+
+class DenseCodec:
+    """One to three digits: few enough codes to count in an array. The geometry is the state's."""
+
+    def __init__(self, state: Integers, table: npt.NDArray[np.uint16]) -> None:
+        self._state = state
+        self._table = table
+
+    def codes(self, values: npt.NDArray[np.generic]) -> Integers:
+        """Codes of finite values; O(n), no allocation but the result."""
+        codes = np.empty(values.size, np.int64)
+        if values.dtype == np.int64:
+            kernels.codes_of_integers(self._state, self._table, values, codes)
+        else:
+            kernels.codes_of_doubles(self._state, self._table, values, codes)
+        return codes
+
+    def intervals(self, codes: Integers, integral: bool) -> tuple[Reals, Reals]:
+        """Lowest and highest value of each code."""
+        lows, highs = np.empty(codes.size), np.empty(codes.size)
+        kernels.dense_intervals(self._state, codes, integral, lows, highs)
+        return lows, highs
+
+
+class DigitsCodec:
+    """Four to six digits: too many codes for an array, so they are sorted."""
+
+    def __init__(self, digits: int) -> None:
+        self._digits = digits
+
+    def codes(self, values: npt.NDArray[np.generic]) -> Integers:
+        """Codes of finite values."""
+        codes = np.empty(values.size, np.int64)
+        if values.dtype == np.int64:
+            kernels.digits_codes_of_integers(values, self._digits, codes)
+        else:
+            kernels.digits_codes_of_doubles(values, self._digits, codes)
+        return codes
+
+    def intervals(self, codes: Integers, integral: bool) -> tuple[Reals, Reals]:
+        """Lowest and highest value of each code."""
+        lows, highs = np.empty(codes.size), np.empty(codes.size)
+        kernels.digits_intervals(codes, self._digits, integral, lows, highs)
+        return lows, highs
+
+
+class RawCodec:
+    """Raw values: the code is a 64-bit integer that sorts as the double does."""
+
+    def codes(self, values: npt.NDArray[np.generic]) -> Integers:
+        """Sortable keys of finite values."""
+        keys = np.empty(values.size, np.int64)
+        kernels.keys_of_doubles(values.astype(np.float64, copy=False), keys)
+        return keys
+
+    def intervals(self, codes: Integers, integral: bool) -> tuple[Reals, Reals]:
+        """The value itself, or its neighbours where longs were rounded."""
+        lows, highs = np.empty(codes.size), np.empty(codes.size)
+        kernels.raw_intervals(codes, integral, lows, highs)
+        return lows, highs

@@ -1,0 +1,129 @@
+"""Level 1: how often each code occurs in an open sub-window.
+
+One sub-window at a time is counted in the state's dense array (core.kernels). Any other open one, and what is saved,
+shipped or merged, is `Counts`: ordered (code, count) pairs. Merging is exact and its order does not matter.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from aomg.core import kernels as k
+
+Integers = npt.NDArray[np.int64]
+_NONE = np.empty(0, np.int64)
+BUFFER = 1 << 16  # fine codes that wait unsorted
+
+
+def merge_pairs(codes: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    """Sort pairs by code and add up equal codes. O(n log n)."""
+    if codes.size == 0:
+        return codes, counts
+    order = np.argsort(codes, kind="stable")
+    codes, counts = codes[order], counts[order]
+    starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+    return codes[starts], np.add.reduceat(counts, starts)
+
+
+def count_codes(codes: Integers) -> tuple[Integers, Integers]:
+    """Ordered pairs of unordered codes. O(n log n), mostly one vectorised sort."""
+    codes = np.sort(codes)
+    if codes.size == 0:
+        return codes, codes
+    starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+    return codes[starts], np.diff(np.append(starts, codes.size))
+
+
+@dataclass
+class Counts:
+    """The counts of one sub-window, by dense code and, where the query wants it, by fine code."""
+
+    codes: Integers = field(default_factory=lambda: _NONE)
+    numbers: Integers = field(default_factory=lambda: _NONE)
+    fine_codes: Integers = field(default_factory=lambda: _NONE)
+    fine_numbers: Integers = field(default_factory=lambda: _NONE)
+    integral: bool = True
+    minimum: float = np.inf
+    maximum: float = -np.inf
+
+    @property
+    def total(self) -> int:
+        """Events counted."""
+        return int(self.numbers.sum())
+
+    def merge(self, other: "Counts") -> "Counts":
+        """Counts of the same sub-window from two places, as if they had been counted in one."""
+        codes, numbers = merge_pairs(
+            np.concatenate([self.codes, other.codes]), np.concatenate([self.numbers, other.numbers])
+        )
+        fine_codes, fine_numbers = merge_pairs(
+            np.concatenate([self.fine_codes, other.fine_codes]),
+            np.concatenate([self.fine_numbers, other.fine_numbers]),
+        )
+        return Counts(
+            codes,
+            numbers,
+            fine_codes,
+            fine_numbers,
+            self.integral and other.integral,
+            min(self.minimum, other.minimum),
+            max(self.maximum, other.maximum),
+        )
+
+
+class FineCounts:
+    """Ordered fine counts of the sub-window that is being counted: sorted pairs and a buffer that waits."""
+
+    def __init__(self) -> None:
+        self._codes, self._numbers = _NONE, _NONE
+        self._waiting: list[Integers] = []
+        self._waits = 0
+
+    def add(self, codes: Integers) -> None:
+        """Count codes. Amortised O(log BUFFER) each."""
+        self._waiting.append(codes)
+        self._waits += codes.size
+        if self._waits >= BUFFER:
+            self.pairs()
+
+    def merge(self, codes: Integers, numbers: Integers) -> None:
+        """Count pairs from elsewhere."""
+        self.pairs()
+        self._codes, self._numbers = merge_pairs(
+            np.concatenate([self._codes, codes]), np.concatenate([self._numbers, numbers])
+        )
+
+    def pairs(self) -> tuple[Integers, Integers]:
+        """All that was counted, as ordered pairs."""
+        if self._waits:
+            codes, numbers = count_codes(np.concatenate(self._waiting))
+            self._waiting, self._waits = [], 0
+            if self._codes.size:
+                codes, numbers = merge_pairs(
+                    np.concatenate([self._codes, codes]), np.concatenate([self._numbers, numbers])
+                )
+            self._codes, self._numbers = codes, numbers
+        return self._codes, self._numbers
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.__init__()  # type: ignore[misc]
+
+    @property
+    def variables(self) -> int:
+        """Live scalars: two a pair, one for each code that waits."""
+        return 2 * self._codes.size + self._waits
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the above."""
+        return 16 * self._codes.size + 8 * self._waits
+
+
+def open_pairs(state: Integers) -> tuple[Integers, Integers]:
+    """The dense pairs of the sub-window that is being counted."""
+    room = 256 * int(k.touched_supers(state))
+    codes, numbers = np.empty(room, np.int64), np.empty(room, np.int64)
+    pairs = k.list_open(state, codes, numbers)
+    return codes[:pairs].copy(), numbers[:pairs].copy()

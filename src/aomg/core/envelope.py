@@ -1,0 +1,31 @@
+"""The envelope: coarse counts that bound every estimate, whatever the stream does.
+
+A bucket is a run of neighbouring codes. Counts of buckets are kept in every summary and their sliding totals are
+exact (integers), so the bucket in which the cumulative total reaches ceil(phi N) holds the exact quantile, always.
+If the bucket's ends are within a ratio (1+g)/(1-g) of each other, one value in it is within g of all of it.
+
+Buckets are made a little narrower than that (SLACK), so that a value chosen by rank has room to be better than the
+guarantee, and never wider than 16 codes, so that 16 counts are a bucket and 16 buckets a super (core.kernels).
+"""
+
+SLACK = 0.8
+WIDEST = 16
+
+
+def partition(digits: int, guarantee: float) -> list[tuple[int, int]]:
+    """Cut the leading digits 10^(d-1) .. 10^d - 1 of a decade into buckets: (first lead, number of leads) each.
+
+    With 3 digits and a guarantee of 2 % these are 86 a decade.
+    """
+    first, end = 10 ** (digits - 1), 10**digits
+    tight = max(SLACK * guarantee, 0.5 / first)
+    ratio = (1 + tight) / (1 - tight) if tight < 1 else float("inf")
+    buckets = []
+    lead = first
+    while lead < end:
+        width = 1
+        while width < WIDEST and lead + width < end and (lead + width + 1) <= lead * ratio:
+            width += 1
+        buckets.append((lead, width))
+        lead += width
+    return buckets

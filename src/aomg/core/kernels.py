@@ -1,0 +1,1839 @@
+"""Every compiled loop of the core, in one file because Numba's cache does not see edits in another one.
+
+The state of an operator is one array of 64-bit words (`state`), so that a call from Python passes few
+arguments: its first words are the registers named below, the rest are the areas whose offsets the registers
+hold. `core.state.Layout` builds it; `core.codes.Grid` explains the coordinates:
+
+* a *super* holds 16 buckets, a *bucket* up to 16 codes (its slots). The logical number of a super ascends with
+  the value: negative magnitudes mirrored, the super of zero in the middle, positive magnitudes.
+* the *place* of a super is where its counts live: decades below 1, zero, decades from 1 up, then the same again
+  for negative values. Integers therefore start at the super of zero and reach it through a small table.
+* Level 1 counts are kept slot by slot (cell = place * 256 + slot * 16 + bucket) so that folding the codes of a
+  super into its 16 bucket totals is sixteen additions of whole rows; everything else is kept bucket by bucket.
+"""
+
+import math
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+U64 = np.uint64
+compiled = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+inlined = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)  # a call costs 10 ns
+
+# registers: what is fixed with the query
+SUPERS_PER_DECADE, ZERO_SUPER, HALF_PLACES, DIGITS = 0, 1, 2, 3
+PERIOD, SUB_WINDOWS, QUANTILES, THRESHOLDS = 4, 5, 6, 7
+PARTIAL, BAND_Z, BAND_EXTRA, DEPTHS = 8, 9, 10, 11
+GUARANTEE, BURST_EFFECT = 12, 13  # doubles, by their bits
+HAS_ENVELOPE = 15
+# registers: where the areas of the state begin
+AT_PHI, AT_DEPTH, AT_THRESHOLD, AT_LEAD, AT_FIRST, AT_SLOTS = 16, 17, 18, 19, 20, 21
+AT_COUNTS, AT_TOTAL, AT_SUPER_TOTAL, AT_FINE, AT_ACTIVE = 22, 23, 24, 25, 26
+AT_FOLD, AT_WEDGE, WEDGE_ROOM = 27, 28, 29
+# registers: the open sub-window
+FILLED, OPEN_NUMBER, REFUSED, INTEGRAL = 32, 33, 34, 35
+NEGATIVE_FAR, NEGATIVE_NEAR, HAS_ZERO, POSITIVE_NEAR, POSITIVE_FAR = 36, 37, 38, 39, 40
+OPEN_MINIMUM, OPEN_MAXIMUM = 41, 42  # sortable keys
+# registers: the live summaries
+LIVE_COUNT, LIVE_SUMMARIES, LIVE_REAL, ACTIVE, NEWEST_NUMBER = 43, 44, 45, 46, 47
+RING_BEFORE, RING_OLDEST, RING_NEWEST, RING_END, RING_USED = 48, 49, 50, 51, 52
+LAST_BURST, LAST_RELEASE, SCORE, FLAG = 53, 54, 55, 56
+REGISTERS = 64
+
+# registers: scratch of one call, in two rows of 16 counts and two codes
+AT_SCRATCH, AT_PLACE, AT_DECADE, ROWS_SIDE, NEWEST_ROWS = 57, 58, 59, 60, 61  # NEWEST_ROWS: one for each side
+
+NONE = np.int64(-(2**62))  # a register that says "there is none"
+
+# words of a summary's head; then one per quantile (its code) and two per threshold, then the rows in bytes
+HEAD_NUMBER, HEAD_COUNT, HEAD_MINIMUM, HEAD_MAXIMUM, HEAD_LENGTH, HEAD_ROWS, HEAD_FINE, HEAD_WORDS = range(8)
+INTEGRAL_BIT = np.int64(1) << np.int64(32)  # beside the length
+LENGTH_MASK = np.int64(0xFFFFFFFF)
+
+# columns of a row of results: fixed part, then 4 per quantile, then 3 per threshold
+OUT_NUMBER, OUT_COUNT, OUT_SUMMARIES, OUT_BURST, OUT_MINIMUM, OUT_MAXIMUM, OUT_SCORE, OUT_FIXED = range(8)
+METHOD_EXACT, METHOD_BAND, METHOD_ENVELOPE, METHOD_MEAN, METHOD_TOP_K, METHOD_SAMPLE_K = range(6)
+
+LOWEST_DECADE, DECADES = -324, 633
+TABLE_REACH = 131072  # integers below go through the table as they are
+POWERS = np.array([float(f"1e{k}") for k in range(309)])
+INTEGER_POWERS = np.array([10**k for k in range(20)], dtype=np.uint64)
+SIGN_BIT = U64(1) << U64(63)
+EXACT_INTEGERS = 9007199254740992.0  # 2^53
+MINIMUM_BURST_SAMPLE = 10
+SPARSE_FROM = 4096  # smaller summaries spend bytes, not branches that cannot be foreseen
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Numbers and their sortable keys
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@intrinsic
+def _bits(typing_context, x):
+    """The 64 bits of a double, as an integer."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
+
+    return types.int64(types.float64), generate
+
+
+@intrinsic
+def _double(typing_context, bits):
+    """The double of 64 bits."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
+
+    return types.float64(types.int64), generate
+
+
+# Rows of 16 counts as vectors. Plain loops of sixteen steps are unrolled into scalars and run half as fast.
+
+
+def _vector_at(context, builder, array_type, array, index, element, lanes):
+    """A pointer to `lanes` elements of an array from `index` on, and the vector's type."""
+    data = context.make_array(array_type)(context, builder, array).data
+    vector = ir.VectorType(element, lanes)
+    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer()), vector
+
+
+def _lanes_sum(builder, value, lanes):
+    """The sum of a vector's lanes (as many as a power of two), by halving."""
+    while lanes > 1:
+        lanes //= 2
+        low = ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(lanes)))
+        high = ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(lanes, 2 * lanes)))
+        undefined = ir.Constant(value.type, ir.Undefined)
+        value = builder.add(
+            builder.shuffle_vector(value, undefined, low), builder.shuffle_vector(value, undefined, high)
+        )
+    return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+
+
+@intrinsic
+def _fold_rows(typing_context, words, first, out):
+    """words[out:out+8] = the sum of the 16 rows of 8 words from `first` on; returns the sum of those 8."""
+
+    def generate(context, builder, signature, arguments):
+        word = ir.IntType(64)
+        total = None
+        for row in range(16):
+            index = builder.add(arguments[1], ir.Constant(word, 8 * row))
+            pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], index, word, 8)
+            loaded = builder.load(pointer, align=8)
+            total = loaded if total is None else builder.add(total, loaded)
+        pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], arguments[2], word, 8)
+        builder.store(total, pointer, align=8)
+        return _lanes_sum(builder, total, 8)
+
+    return types.int64(words, types.int64, types.int64), generate
+
+
+def _generate_row_update(operation):
+    def generate(context, builder, signature, arguments):
+        words, at, ring, where = arguments
+        byte, word = ir.IntType(8), ir.IntType(64)
+        source, _ = _vector_at(context, builder, signature.args[2], ring, where, byte, 16)
+        target, _ = _vector_at(context, builder, signature.args[0], words, at, word, 16)
+        bytes_ = builder.load(source, align=1)
+        wide = builder.zext(bytes_, ir.VectorType(word, 16))
+        builder.store(getattr(builder, operation)(builder.load(target, align=8), wide), target, align=8)
+        return builder.zext(
+            _lanes_sum(builder, builder.zext(bytes_, ir.VectorType(ir.IntType(16), 16)), 16), word
+        )
+
+    return generate
+
+
+@intrinsic
+def _add_bytes(typing_context, words, at, ring, where):
+    """words[at:at+16] += ring[where:where+16]; returns the sum of what was added."""
+    return types.int64(words, types.int64, ring, types.int64), _generate_row_update("add")
+
+
+@intrinsic
+def _subtract_bytes(typing_context, words, at, ring, where):
+    """words[at:at+16] -= ring[where:where+16]; returns the sum of what was subtracted."""
+    return types.int64(words, types.int64, ring, types.int64), _generate_row_update("sub")
+
+
+@intrinsic
+def _sum_words(typing_context, words, first):
+    """The sum of words[first:first+16]."""
+
+    def generate(context, builder, signature, arguments):
+        pointer, _ = _vector_at(
+            context, builder, signature.args[0], arguments[0], arguments[1], ir.IntType(64), 16
+        )
+        return _lanes_sum(builder, builder.load(pointer, align=8), 16)
+
+    return types.int64(words, types.int64), generate
+
+
+@intrinsic
+def _filled_mask(typing_context, halves, first):
+    """A bit for each of halves[first:first+16] that is not zero."""
+
+    def generate(context, builder, signature, arguments):
+        pointer, vector = _vector_at(
+            context, builder, signature.args[0], arguments[0], arguments[1], ir.IntType(32), 16
+        )
+        filled = builder.icmp_signed("!=", builder.load(pointer, align=4), ir.Constant(vector, [0] * 16))
+        return builder.zext(builder.bitcast(filled, ir.IntType(16)), ir.IntType(64))
+
+    return types.int64(halves, types.int64), generate
+
+
+@intrinsic
+def _lowest_bit(typing_context, mask):
+    """The position of the lowest set bit of a mask that is not zero."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def _clear_super(typing_context, words, first):
+    """words[first:first+128] = 0."""
+
+    def generate(context, builder, signature, arguments):
+        word = ir.IntType(64)
+        for part in range(8):
+            index = builder.add(arguments[1], ir.Constant(word, 16 * part))
+            pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], index, word, 16)
+            builder.store(ir.Constant(vector, [0] * 16), pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(words, types.int64), generate
+
+
+@inlined
+def key_of_double(x):
+    """An integer that sorts as the double does (-0.0 as 0.0)."""
+    bits = _bits(x + 0.0)
+    return bits if bits >= 0 else bits ^ np.int64(0x7FFFFFFFFFFFFFFF)
+
+
+@inlined
+def double_of_key(key):
+    """The double of a sortable key."""
+    return _double(key if key >= 0 else key ^ np.int64(0x7FFFFFFFFFFFFFFF))
+
+
+@inlined
+def next_up(x):
+    """The smallest double above x."""
+    return double_of_key(key_of_double(x) + 1) if x < np.inf else x
+
+
+@inlined
+def next_down(x):
+    """The largest double below x."""
+    return -next_up(-x)
+
+
+@compiled
+def round_down(v):
+    """The largest double at or below the integer v."""
+    x = float(v)
+    if abs(x) > EXACT_INTEGERS:
+        if x >= 9223372036854775808.0 or np.int64(x) > v:
+            x = next_down(x)
+    return x
+
+
+@compiled
+def round_up(v):
+    """The smallest double at or above the integer v."""
+    x = float(v)
+    if abs(x) > EXACT_INTEGERS:
+        if x < 9223372036854775808.0 and np.int64(x) < v:
+            x = next_up(x)
+    return x
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Codes: value <-> significant decimal digits
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def edge(lead, power):
+    """The double of lead * 10^power: nearest to the decimal for |power| <= 22, else within one unit."""
+    if power >= 0:
+        return lead * POWERS[power]
+    if power >= -300:
+        return lead / POWERS[-power]
+    return lead / POWERS[300] / POWERS[-power - 300]
+
+
+@compiled
+def decompose(x, digits):
+    """Decade and leading digits of a positive finite double: the largest edge at or below it."""
+    first = 10 ** (digits - 1)
+    decade = np.int64(math.floor(math.log10(x)))
+    while decade > LOWEST_DECADE and x < edge(first, decade - digits + 1):
+        decade -= 1
+    while decade < LOWEST_DECADE + DECADES - 1 and x >= edge(first, decade + 2 - digits):
+        decade += 1
+    power = decade - digits + 1
+    if -22 <= power <= 22:
+        guess = x * POWERS[-power] if power < 0 else x / POWERS[power]
+        lead = np.int64(guess + 0.5)
+        if x < edge(lead, power):
+            lead -= 1
+    else:
+        lead = np.int64(first)
+        above = np.int64(10 * first)
+        while above - lead > 1:
+            middle = (lead + above) // 2
+            if x < edge(middle, power):
+                above = middle
+            else:
+                lead = middle
+    return decade, lead
+
+
+@compiled
+def decompose_integer(u, digits):
+    """Decade and leading digits of a positive 64-bit integer, in integers only."""
+    decade = 0
+    while decade < 19 and u >= INTEGER_POWERS[decade + 1]:
+        decade += 1
+    if decade >= digits:
+        lead = np.int64(u // INTEGER_POWERS[decade - digits + 1])
+    else:
+        lead = np.int64(u * INTEGER_POWERS[digits - 1 - decade])
+    return np.int64(decade), lead
+
+
+@compiled
+def digits_code(decade, lead, digits):
+    """The ordered code of a positive magnitude of four to six digits; its negative is that of the negated value."""
+    first = np.int64(10 ** (digits - 1))
+    return (decade - LOWEST_DECADE) * (9 * first) + lead - first + 1
+
+
+@compiled
+def digits_codes_of_doubles(values, digits, codes):
+    for i in range(values.size):
+        x = values[i]
+        if x == 0.0:
+            codes[i] = 0
+        else:
+            decade, lead = decompose(abs(x), digits)
+            code = digits_code(decade, lead, digits)
+            codes[i] = code if x > 0.0 else -code
+
+
+@compiled
+def digits_codes_of_integers(values, digits, codes):
+    for i in range(values.size):
+        v = values[i]
+        if v == 0:
+            codes[i] = 0
+        else:
+            u = U64(v) if v > 0 else U64(0) - U64(v)
+            decade, lead = decompose_integer(u, digits)
+            code = digits_code(decade, lead, digits)
+            codes[i] = code if v > 0 else -code
+
+
+@compiled
+def keys_of_doubles(values, keys):
+    for i in range(values.size):
+        keys[i] = key_of_double(values[i])
+
+
+@inlined
+def _interval_of_lead(decade, lead, digits, integral):
+    """The inclusive doubles that a code of a positive magnitude covers."""
+    power = decade - digits + 1
+    low = edge(lead, power)
+    high = edge(lead + 1, power)
+    if integral:
+        low = math.ceil(low)
+        if high > EXACT_INTEGERS:
+            return low, high
+        return low, math.ceil(high) - 1.0
+    high = next_down(high)
+    return low, max(low, high)
+
+
+@inlined
+def interval(state, code, integral):
+    """low, high (inclusive, rounded outward) of the raw values that a dense code covers."""
+    super_, bucket, slot = code >> 8, (code >> 4) & 15, code & 15
+    zero = state[ZERO_SUPER]
+    if super_ == zero:
+        return 0.0, 0.0
+    negative = super_ < zero
+    if negative:
+        super_, bucket, slot = 2 * zero - super_, 15 - bucket, 15 - slot
+    decade = state[state[AT_DECADE] + super_ - zero]
+    within_decade = super_ - zero - 1 - (decade - LOWEST_DECADE) * state[SUPERS_PER_DECADE]
+    lead = state[state[AT_FIRST] + within_decade * 16 + bucket] + slot
+    low, high = _interval_of_lead(decade, lead, state[DIGITS], integral)
+    if negative:
+        return -high, -low
+    return low, high
+
+
+@compiled
+def dense_intervals(state, codes, integral, lows, highs):
+    """Intervals of many dense codes."""
+    for i in range(codes.size):
+        lows[i], highs[i] = interval(state, codes[i], integral)
+
+
+@compiled
+def digits_intervals(codes, digits, integral, lows, highs):
+    """Intervals of many codes of four to six digits."""
+    first = np.int64(10 ** (digits - 1))
+    for i in range(codes.size):
+        code = codes[i]
+        if code == 0:
+            lows[i], highs[i] = 0.0, 0.0
+            continue
+        magnitude = abs(code) - 1
+        decade = magnitude // (9 * first) + LOWEST_DECADE
+        low, high = _interval_of_lead(decade, magnitude % (9 * first) + first, digits, integral)
+        if code > 0:
+            lows[i], highs[i] = low, high
+        else:
+            lows[i], highs[i] = -high, -low
+
+
+@compiled
+def raw_intervals(keys, integral, lows, highs):
+    """Intervals of sortable keys: the value itself, or its neighbours where longs were rounded to a double."""
+    for i in range(keys.size):
+        x = double_of_key(keys[i])
+        if integral and abs(x) >= EXACT_INTEGERS:
+            lows[i], highs[i] = next_down(x), next_up(x)
+        else:
+            lows[i], highs[i] = x, x
+
+
+@inlined
+def place_of(state, super_):
+    """Where the counts of a logical super live."""
+    return state[state[AT_PLACE] + super_]
+
+
+@inlined
+def super_of_place(state, place):
+    """The logical super whose counts live at a place."""
+    half = state[HALF_PLACES]
+    negative = place >= half
+    if negative:
+        place -= half
+    below_one = -LOWEST_DECADE * state[SUPERS_PER_DECADE]
+    if place == below_one:
+        return state[ZERO_SUPER]
+    k = place + 1 if place < below_one else place
+    return state[ZERO_SUPER] - k if negative else state[ZERO_SUPER] + k
+
+
+@inlined
+def _cell_of_integer(state, table, u):
+    """The cell of a magnitude u >= 0 that may be beyond the table."""
+    shift = np.int64(0)
+    step = 3 * state[SUPERS_PER_DECADE] * 256
+    while u >= U64(TABLE_REACH):
+        u //= U64(1000)
+        shift += step
+    return (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256 + np.int64(table[u]) + shift
+
+
+@inlined
+def _cell_of_magnitude(state, table, x):
+    """The cell of a positive finite double."""
+    per_decade = state[SUPERS_PER_DECADE]
+    if 100.0 <= x < 9223372036854775808.0:
+        return _cell_of_integer(state, table, U64(np.int64(x)))
+    if x < 100.0 and x >= 1e-10:
+        if x >= 0.1:
+            scale, decades = 1e3, 3
+        elif x >= 1e-4:
+            scale, decades = 1e6, 6
+        elif x >= 1e-7:
+            scale, decades = 1e9, 9
+        else:
+            scale, decades = 1e12, 12
+        u = np.int64(x * scale + 0.5)
+        if x < u / scale:
+            u -= 1
+        if u < 100:
+            u = np.int64(100)
+        relative = np.int64(table[u]) - 256 - decades * per_decade * 256
+        base = (-LOWEST_DECADE * per_decade) * 256
+        return base + relative + 256 if relative >= 0 else base + relative
+    decade, lead = decompose(x, state[DIGITS])
+    cell = state[state[AT_LEAD] + lead - np.int64(10 ** (state[DIGITS] - 1))]
+    place = (decade - LOWEST_DECADE) * per_decade
+    if decade >= 0:
+        place += 1
+    return place * 256 + cell
+
+
+@inlined
+def cell_of_double(state, table, x):
+    """The cell of any finite double."""
+    if x == 0.0:
+        return (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256
+    cell = _cell_of_magnitude(state, table, abs(x))
+    return cell if x > 0.0 else (cell ^ 255) + state[HALF_PLACES] * 256
+
+
+@compiled
+def code_of_cell(state, cell):
+    """The ordered code (super, bucket, slot) of a cell (place, slot, bucket)."""
+    super_ = super_of_place(state, cell >> 8)
+    return (super_ << 8) | ((cell & 15) << 4) | ((cell >> 4) & 15)
+
+
+@compiled
+def cell_of_code(state, code):
+    """The cell of an ordered code."""
+    place = place_of(state, code >> 8)
+    return (place << 8) | ((code & 15) << 4) | ((code >> 4) & 15)
+
+
+@compiled
+def codes_of_doubles(state, table, values, codes):
+    """Ordered dense codes of finite doubles."""
+    for i in range(values.size):
+        codes[i] = code_of_cell(state, cell_of_double(state, table, values[i]))
+
+
+@compiled
+def codes_of_integers(state, table, values, codes):
+    """Ordered dense codes of 64-bit integers."""
+    for i in range(values.size):
+        v = values[i]
+        if v >= 0:
+            cell = _cell_of_integer(state, table, U64(v))
+        else:
+            cell = (_cell_of_integer(state, table, U64(0) - U64(v)) ^ 255) + state[HALF_PLACES] * 256
+        codes[i] = code_of_cell(state, cell)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Level 1: counting the open sub-window
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def clear_open(state):
+    """InitialState of Level 1: nothing counted yet."""
+    state[FILLED] = 0
+    state[INTEGRAL] = 1
+    state[NEGATIVE_FAR] = -1
+    state[NEGATIVE_NEAR] = np.int64(2**62)
+    state[HAS_ZERO] = 0
+    state[POSITIVE_NEAR] = np.int64(2**62)
+    state[POSITIVE_FAR] = -1
+    state[OPEN_MINIMUM] = np.int64(2**63 - 1)
+    state[OPEN_MAXIMUM] = np.int64(-(2**63) + 1)
+
+
+@inlined
+def _note_cell(state, cell):
+    """Widen the range of supers that the close will walk."""
+    super_ = super_of_place(state, cell >> 8)
+    zero = state[ZERO_SUPER]
+    if super_ == zero:
+        state[HAS_ZERO] = 1
+    elif super_ > zero:
+        k = super_ - zero
+        state[POSITIVE_NEAR] = min(state[POSITIVE_NEAR], k)
+        state[POSITIVE_FAR] = max(state[POSITIVE_FAR], k)
+    else:
+        k = zero - super_
+        state[NEGATIVE_NEAR] = min(state[NEGATIVE_NEAR], k)
+        state[NEGATIVE_FAR] = max(state[NEGATIVE_FAR], k)
+
+
+@compiled
+def _note_extremes(state, low, high):
+    state[OPEN_MINIMUM] = min(state[OPEN_MINIMUM], key_of_double(low))
+    state[OPEN_MAXIMUM] = max(state[OPEN_MAXIMUM], key_of_double(high))
+
+
+@inlined
+def _negative_cell(state, cell):
+    """The cell of -x, given that of x > 0."""
+    return (cell ^ 255) + state[HALF_PLACES] * 256
+
+
+@compiled
+def _count_integers(state, table, counts, chunk):
+    """Accumulate integers. One comparison an event keeps minimum, maximum and the table's reach together."""
+    base = (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256
+    near = counts[base:]
+    low, span = U64(TABLE_REACH), U64(0)
+    large_low, large_high = SIGN_BIT, U64(0)
+    minus_low, minus_high = U64(0xFFFFFFFFFFFFFFFF), U64(0)
+    size = U64(chunk.size)
+    i = U64(0)
+    while i < size:
+        while i + U64(3) < size:  # four at a time: their table look-ups overlap
+            a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
+            if (a - low > span) | (b - low > span) | (c - low > span) | (d - low > span):
+                break
+            j, k, l, m = table[a], table[b], table[c], table[d]
+            near[j] += 1
+            near[k] += 1
+            near[l] += 1
+            near[m] += 1
+            i += U64(4)
+        for _ in range(min(U64(4), size - i)):
+            u = U64(chunk[i])
+            i += U64(1)
+            if u < U64(TABLE_REACH):
+                if u - low > span:
+                    if low == U64(TABLE_REACH):
+                        low = u
+                    elif u < low:
+                        span = low + span - u
+                        low = u
+                    else:
+                        span = u - low
+                near[table[u]] += 1
+            elif u < SIGN_BIT:
+                large_low, large_high = min(large_low, u), max(large_high, u)
+                counts[_cell_of_integer(state, table, u)] += 1
+            else:
+                u = U64(0) - u
+                minus_low, minus_high = min(minus_low, u), max(minus_high, u)
+                counts[_negative_cell(state, _cell_of_integer(state, table, u))] += 1
+    if low != U64(TABLE_REACH):
+        _note_extremes(state, float(low), float(low + span))
+        _note_cell(state, base + np.int64(table[low]))
+        if low == U64(0) and span > U64(0):
+            _note_cell(state, base + np.int64(table[1]))
+        _note_cell(state, base + np.int64(table[low + span]))
+    if large_high > U64(0):
+        _note_extremes(state, round_down(np.int64(large_low)), round_up(np.int64(large_high)))
+        _note_cell(state, _cell_of_integer(state, table, large_low))
+        _note_cell(state, _cell_of_integer(state, table, large_high))
+    if minus_high > U64(0):
+        _note_extremes(state, round_down(np.int64(U64(0) - minus_high)), round_up(np.int64(U64(0) - minus_low)))
+        _note_cell(state, _negative_cell(state, _cell_of_integer(state, table, minus_low)))
+        _note_cell(state, _negative_cell(state, _cell_of_integer(state, table, minus_high)))
+    return np.int64(0)
+
+
+@compiled
+def _count_doubles(state, table, counts, chunk):
+    """Accumulate doubles; returns how many were refused (not finite)."""
+    state[INTEGRAL] = 0
+    base = (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256
+    near = counts[base:]
+    values = chunk.view(np.float64)
+    plain_low = U64(_bits(100.0))
+    plain_span = U64(_bits(float(TABLE_REACH))) - plain_low - U64(1)
+    empty = plain_low + plain_span + U64(1)
+    low, span = empty, U64(0)
+    other_low, other_high = np.inf, 0.0
+    minus_low, minus_high = np.inf, 0.0
+    zeros = np.int64(0)
+    refused = np.int64(0)
+    size = U64(chunk.size)
+    i = U64(0)
+    while i < size:
+        while i + U64(3) < size:
+            a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
+            if (a - low > span) | (b - low > span) | (c - low > span) | (d - low > span):
+                break
+            j = table[U64(np.int64(values[i]))]
+            k = table[U64(np.int64(values[i + U64(1)]))]
+            l = table[U64(np.int64(values[i + U64(2)]))]
+            m = table[U64(np.int64(values[i + U64(3)]))]
+            near[j] += 1
+            near[k] += 1
+            near[l] += 1
+            near[m] += 1
+            i += U64(4)
+        for _ in range(min(U64(4), size - i)):
+            bits, x = U64(chunk[i]), values[i]
+            i += U64(1)
+            if bits - plain_low <= plain_span:
+                if bits - low > span:
+                    if low == empty:
+                        low = bits
+                    elif bits < low:
+                        span = low + span - bits
+                        low = bits
+                    else:
+                        span = bits - low
+                near[table[U64(np.int64(x))]] += 1
+            elif not abs(x) < np.inf:
+                refused += 1
+            elif x > 0.0:
+                other_low, other_high = min(other_low, x), max(other_high, x)
+                counts[_cell_of_magnitude(state, table, x)] += 1
+            elif x < 0.0:
+                minus_low, minus_high = min(minus_low, -x), max(minus_high, -x)
+                counts[_negative_cell(state, _cell_of_magnitude(state, table, -x))] += 1
+            else:
+                zeros += 1
+    if low != empty:
+        first, last = _double(np.int64(low)), _double(np.int64(low + span))
+        _note_extremes(state, first, last)
+        _note_cell(state, base + np.int64(table[U64(first)]))
+        _note_cell(state, base + np.int64(table[U64(last)]))
+    if other_high > 0.0:
+        _note_extremes(state, other_low, other_high)
+        _note_cell(state, _cell_of_magnitude(state, table, other_low))
+        _note_cell(state, _cell_of_magnitude(state, table, other_high))
+    if minus_high > 0.0:
+        _note_extremes(state, -minus_high, -minus_low)
+        _note_cell(state, _negative_cell(state, _cell_of_magnitude(state, table, minus_low)))
+        _note_cell(state, _negative_cell(state, _cell_of_magnitude(state, table, minus_high)))
+    if zeros > 0:
+        _note_extremes(state, 0.0, 0.0)
+        state[HAS_ZERO] = 1
+        near[0] += zeros
+    return refused
+
+
+@compiled
+def count_chunk(state, table, counts, chunk, real):
+    """Accumulate of Level 1: returns how many elements were refused."""
+    if real:
+        refused = _count_doubles(state, table, counts, chunk)
+    else:
+        refused = _count_integers(state, table, counts, chunk)
+    state[FILLED] += chunk.size - refused
+    state[REFUSED] += refused
+    return refused
+
+
+@compiled
+def add_pairs(state, counts, codes, numbers, integral, minimum, maximum):
+    """Accumulate of Level 1 from (dense code, count) pairs: another place's counts of the same sub-window."""
+    for i in range(codes.size):
+        cell = cell_of_code(state, codes[i])
+        counts[cell] += numbers[i]
+        state[FILLED] += numbers[i]
+        _note_cell(state, cell)
+    if codes.size > 0:
+        _note_extremes(state, minimum, maximum)
+    if not integral:
+        state[INTEGRAL] = 0
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Level 1: what remains of a sub-window when it closes
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def rank_of(numerator, denominator, count):
+    """ceil(phi * count) in integers, within 1..count."""
+    rank = (count // denominator) * numerator
+    rank += ((count % denominator) * numerator + denominator - 1) // denominator
+    return min(max(rank, 1), count)
+
+
+# an entry of the area of quantiles: phi as a fraction, its column, and what was last worked out for which count
+PHI_NUMERATOR, PHI_DENOMINATOR, PHI_COLUMN, PHI_OPEN_COUNT, PHI_OPEN_RANK, PHI_REACH = range(6)
+PHI_LIVE_COUNT, PHI_LIVE_RANK, PHI_WIDTH = range(6, 9)
+
+
+@inlined
+def _open_rank(state, phi, count):
+    """The rank of a quantile in the open sub-window; PHI_REACH is set beside it. Counts rarely change: remember."""
+    if state[phi + PHI_OPEN_COUNT] != count:
+        numerator, denominator = state[phi + PHI_NUMERATOR], state[phi + PHI_DENOMINATOR]
+        state[phi + PHI_OPEN_COUNT] = count
+        state[phi + PHI_OPEN_RANK] = rank_of(numerator, denominator, count)
+        spread = math.sqrt(count * (numerator / denominator) * (1.0 - numerator / denominator))
+        state[phi + PHI_REACH] = np.int64(state[BAND_Z] * spread) + state[BAND_EXTRA]
+    return state[phi + PHI_OPEN_RANK]
+
+
+@inlined
+def _live_rank(state, phi, count):
+    """The rank of a quantile in the window."""
+    if state[phi + PHI_LIVE_COUNT] != count:
+        state[phi + PHI_LIVE_COUNT] = count
+        state[phi + PHI_LIVE_RANK] = rank_of(state[phi + PHI_NUMERATOR], state[phi + PHI_DENOMINATOR], count)
+    return state[phi + PHI_LIVE_RANK]
+
+
+@inlined
+def _write_head(ring, at, step, form):
+    """The head of a row: the step from the row before (14 bits, else 4 bytes more) and the form of its counts."""
+    short = min(step, 0x3FFF)
+    head = (short << 2) | form
+    ring[at] = head & 255
+    ring[at + 1] = head >> 8
+    at += 2
+    if short == 0x3FFF:
+        for k in range(4):
+            ring[at + k] = (step >> (8 * k)) & 255
+        at += 4
+    return at
+
+
+@inlined
+def _write_counts(ring, at, step, counts, first, stride, sparse):
+    """Append a row of the 16 counts at first, first + stride, ...; returns its end.
+
+    Forms: 0 pairs of nibbles (position, count); 1, 2, 3 one, two or four planes of 16 bytes.
+    """
+    body = at + 2
+    every = np.int64(0)
+    for k in range(16):
+        number = counts[first + stride * k]
+        ring[body + k] = number & 255
+        every |= number
+    if every < 256 and step < 0x3FFF and not sparse:
+        head = (step << 2) | 1
+        ring[at] = head & 255
+        ring[at + 1] = head >> 8
+        return body + 16
+    filled = 0
+    for k in range(16):
+        filled += counts[first + stride * k] != 0
+    if sparse and every < 16 and filled <= 5:
+        at = _write_head(ring, at, step, 0)
+        ring[at] = filled
+        at += 1
+        for k in range(16):
+            number = counts[first + stride * k]
+            ring[at] = (k << 4) | number
+            at += number != 0
+        return at
+    form = 1 if every < 256 else (2 if every < 65536 else 3)
+    at = _write_head(ring, at, step, form)
+    for plane in range((1 << form) >> 1):
+        for k in range(16):
+            ring[at + k] = (counts[first + stride * k] >> (8 * plane)) & 255
+        at += 16
+    return at
+
+
+@inlined
+def _read_step(ring, at):
+    """The head of a row: its step, its form, and where its counts begin."""
+    head = np.int64(ring[at]) | (np.int64(ring[at + 1]) << 8)
+    at += 2
+    step = head >> 2
+    if step == 0x3FFF:
+        step = np.int64(0)
+        for k in range(4):
+            step |= np.int64(ring[at + k]) << (8 * k)
+        at += 4
+    return step, head & 3, at
+
+
+@inlined
+def _add_row(ring, where, form, state, at):
+    """state[at:at+16] += the row's counts; returns their sum and the row's end."""
+    if form == 1:
+        return _add_bytes(state, at, ring, where), where + 16
+    added = np.int64(0)
+    if form == 0:
+        filled = np.int64(ring[where])
+        where += 1
+        for k in range(filled):
+            pair = np.int64(ring[where + k])
+            state[at + (pair >> 4)] += pair & 15
+            added += pair & 15
+        return added, where + filled
+    for plane in range((1 << form) >> 1):
+        for k in range(16):
+            number = np.int64(ring[where + k]) << (8 * plane)
+            state[at + k] += number
+            added += number
+        where += 16
+    return added, where
+
+
+@inlined
+def _subtract_row(ring, where, form, state, at):
+    """state[at:at+16] -= the row's counts; returns their sum and the row's end."""
+    if form == 1:
+        return _subtract_bytes(state, at, ring, where), where + 16
+    removed = np.int64(0)
+    if form == 0:
+        filled = np.int64(ring[where])
+        where += 1
+        for k in range(filled):
+            pair = np.int64(ring[where + k])
+            state[at + (pair >> 4)] -= pair & 15
+            removed += pair & 15
+        return removed, where + filled
+    for plane in range((1 << form) >> 1):
+        for k in range(16):
+            number = np.int64(ring[where + k]) << (8 * plane)
+            state[at + k] -= number
+            removed += number
+        where += 16
+    return removed, where
+
+
+FOLD_ID, FOLD_SUM, FOLD_WIDTH = 16, 18, 20  # a side: counts of each super, then its number, then its sum
+
+
+@inlined
+def _fold_side(state):
+    """Where the bucket totals of the newest sub-window are kept; the other side has those of the one before."""
+    return state[AT_FOLD] + state[ROWS_SIDE] * FOLD_WIDTH * state[HALF_PLACES]
+
+
+@inlined
+def _fold_super(state, place, super_, folded):
+    """Fold one super's codes into its 16 bucket totals, if it has any.
+
+    A word holds two counts, and the sum of a sub-window's counts fits into half a word: one addition adds two.
+    """
+    side = _fold_side(state)
+    both = _fold_rows(state, state[AT_COUNTS] + place * 128, side + 8 * folded)
+    total = (both & LENGTH_MASK) + (both >> 32)
+    state[side + FOLD_ID * state[HALF_PLACES] + folded] = super_
+    state[side + FOLD_SUM * state[HALF_PLACES] + folded] = total
+    return folded + (total != 0)
+
+
+@compiled
+def _fold(state):
+    """Fold all touched supers in the order of their values; returns how many there are."""
+    zero = state[ZERO_SUPER]
+    below_one = -LOWEST_DECADE * state[SUPERS_PER_DECADE]
+    half = state[HALF_PLACES]
+    folded = 0
+    for k in range(state[NEGATIVE_FAR], state[NEGATIVE_NEAR] - 1, -1):
+        folded = _fold_super(state, half + (k - 1 if k <= below_one else k), zero - k, folded)
+    if state[HAS_ZERO]:
+        folded = _fold_super(state, below_one, zero, folded)
+    for k in range(state[POSITIVE_NEAR], state[POSITIVE_FAR] + 1):
+        folded = _fold_super(state, k - 1 if k <= below_one else k, zero + k, folded)
+    return folded
+
+
+@compiled
+def open_pairs(state, counts, codes, numbers):
+    """The open sub-window as ordered (code, count) pairs; returns how many. Needs 256 entries a touched super."""
+    state[ROWS_SIDE] ^= 1  # the newest sub-window's totals stay: the burst detector needs them
+    folded = _fold(state)
+    ids = _fold_side(state) + FOLD_ID * state[HALF_PLACES]
+    state[ROWS_SIDE] ^= 1
+    pairs = 0
+    for i in range(folded):
+        super_ = state[ids + i]
+        first = place_of(state, super_) * 256
+        for bucket in range(16):
+            for slot in range(16):
+                number = counts[first + slot * 16 + bucket]
+                if number > 0:
+                    codes[pairs] = (super_ << 8) | (bucket << 4) | slot
+                    numbers[pairs] = number
+                    pairs += 1
+    return pairs
+
+
+@compiled
+def touched_supers(state):
+    """An upper bound of the supers that the open sub-window has touched."""
+    touched = state[HAS_ZERO]
+    if state[NEGATIVE_FAR] >= 0:
+        touched += state[NEGATIVE_FAR] - state[NEGATIVE_NEAR] + 1
+    if state[POSITIVE_FAR] >= 0:
+        touched += state[POSITIVE_FAR] - state[POSITIVE_NEAR] + 1
+    return touched
+
+
+@compiled
+def record_room(state):
+    """Bytes that are enough for the summary of the open sub-window."""
+    fixed = 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]) + 16
+    return fixed + touched_supers(state) * (70 + 16 * 70)
+
+
+@compiled
+def clear_counts(state, folded):
+    """Forget the counts of the folded supers."""
+    ids = _fold_side(state) + FOLD_ID * state[HALF_PLACES]
+    for i in range(folded):
+        first = state[AT_COUNTS] + place_of(state, state[ids + i]) * 128
+        _clear_super(state, first)
+    clear_open(state)
+
+
+@compiled
+def close_dense(state, halves, counts, ring, words, at, number):
+    """ComputeResult of Level 1: write the open sub-window's summary at `at` and forget its counts.
+
+    Pure: a function of the counts, the number and the query. Returns the length in bytes.
+    """
+    quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
+    count = state[FILLED]
+    state[ROWS_SIDE] ^= 1
+    folded = _fold(state)
+    state[NEWEST_ROWS + state[ROWS_SIDE]] = folded
+    ids = _fold_side(state) + FOLD_ID * state[HALF_PLACES]
+    super_sums = _fold_side(state) + FOLD_SUM * state[HALF_PLACES]
+    sums = halves[2 * _fold_side(state) : 2 * _fold_side(state) + folded * 16]
+    size = HEAD_WORDS + quantiles + 2 * thresholds
+    head = words[at >> 3 : (at >> 3) + size]
+    head[HEAD_NUMBER] = number
+    head[HEAD_COUNT] = count
+    head[HEAD_MINIMUM] = _bits(double_of_key(state[OPEN_MINIMUM]))
+    head[HEAD_MAXIMUM] = _bits(double_of_key(state[OPEN_MAXIMUM]))
+    end = at + 8 * size
+
+    sparse = count >= SPARSE_FROM
+    envelope_rows = 0
+    if state[HAS_ENVELOPE]:
+        before = np.int64(0)
+        for i in range(folded):
+            super_ = state[ids + i]
+            end = _write_counts(ring, end, super_ - before, sums, 16 * i, 1, sparse)
+            before = super_
+            envelope_rows += 1
+
+    # quantiles in ascending order: one walk over supers, then buckets, then slots
+    band_rows = 0
+    band_before = np.int64(0)
+    kept_to = -1
+    i, below = 0, np.int64(0)
+    for q in range(quantiles):
+        phi = state[AT_PHI] + PHI_WIDTH * q
+        rank = _open_rank(state, phi, count)
+        while below + state[super_sums + i] < rank:
+            below += state[super_sums + i]
+            i += 1
+        bucket = 16 * i
+        under = below
+        while under + sums[bucket] < rank:
+            under += sums[bucket]
+            bucket += 1
+        super_ = state[ids + i]
+        cell = place_of(state, super_) * 256 + (bucket & 15)
+        slot = 0
+        beneath = under + counts[cell]
+        while beneath < rank:
+            slot += 1
+            beneath += counts[cell + 16 * slot]
+        head[HEAD_WORDS + state[phi + PHI_COLUMN]] = (super_ << 8) | ((bucket & 15) << 4) | slot
+        if not state[HAS_ENVELOPE]:
+            continue
+        # the band: whole buckets from rank - reach to rank + reach
+        reach = state[phi + PHI_REACH]
+        first, under_first = bucket, under
+        lowest = max(rank - reach, 1)
+        while under_first >= lowest:
+            first -= 1
+            under_first -= sums[first]
+        if rank + reach >= count:
+            last = 16 * folded - 1
+        else:
+            last, upto = bucket, under + sums[bucket]
+            while upto < rank + reach:
+                last += 1
+                upto += sums[last]
+        first = max(first, kept_to + 1)
+        for j in range(first >> 4, (last >> 4) + 1):
+            filled = _filled_mask(sums, 16 * j)
+            if j == first >> 4:
+                filled &= 0xFFFF << (first & 15)
+            if j == last >> 4:
+                filled &= 0xFFFF >> (15 - (last & 15))
+            super_ = state[ids + j]
+            cell = place_of(state, super_) * 256
+            while filled != 0:
+                b = _lowest_bit(filled)
+                filled &= filled - 1
+                where = (super_ << 4) | b
+                end = _write_counts(ring, end, where - band_before, counts, cell + b, 16, sparse)
+                band_before = where
+                band_rows += 1
+        kept_to = max(kept_to, last)
+
+    for t in range(thresholds):
+        code = state[state[AT_THRESHOLD] + 2 * t]
+        under, inside = np.int64(0), np.int64(0)
+        for i in range(folded):
+            super_ = state[ids + i]
+            if super_ < code >> 8:
+                under += state[super_sums + i]
+            elif super_ == code >> 8:
+                first = place_of(state, super_) * 256
+                for b in range(16):
+                    for k in range(16):
+                        where = (b << 4) | k
+                        if where < code & 255:
+                            under += counts[first + 16 * k + b]
+                        elif where == code & 255:
+                            inside = np.int64(counts[first + 16 * k + b])
+        head[HEAD_WORDS + quantiles + 2 * t] = under
+        head[HEAD_WORDS + quantiles + 2 * t + 1] = inside
+
+    while (end - at) & 7:
+        ring[end] = 0
+        end += 1
+    head[HEAD_LENGTH] = end - at
+    if state[INTEGRAL]:
+        head[HEAD_LENGTH] |= INTEGRAL_BIT
+    head[HEAD_ROWS] = envelope_rows | (np.int64(band_rows) << 32)
+    head[HEAD_FINE] = 0
+    clear_counts(state, folded)
+    return end - at
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Level 2: the live summaries
+# ---------------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def _word(words, at, word):
+    """One word of the head of the summary at `at`."""
+    return words[(at >> 3) + word]
+
+
+@inlined
+def _wedge_push(state, wedge, value, number):
+    """Keep the running maximum of the live values: those that a later, larger one has not outlived."""
+    room = state[WEDGE_ROOM]
+    base = state[AT_WEDGE] + wedge * (2 * room + 2)
+    area = state[base : base + 2 * room + 2]
+    first, end = area[0], area[1]
+    while end > first and area[2 * end] <= value:
+        end -= 1
+    if end == room:
+        live = end - first
+        for i in range(2 * live):
+            area[2 + i] = area[2 + 2 * first + i]
+        first, end = np.int64(0), live
+        area[0] = 0
+    area[2 + 2 * end] = value
+    area[3 + 2 * end] = number
+    area[1] = end + 1
+
+
+@inlined
+def _wedge_expire(state, wedge, before):
+    room = state[WEDGE_ROOM]
+    base = state[AT_WEDGE] + wedge * (2 * room + 2)
+    while state[base] < state[base + 1] and state[base + 3 + 2 * state[base]] < before:
+        state[base] += 1
+
+
+@inlined
+def _wedge_top(state, wedge):
+    base = state[AT_WEDGE] + wedge * (2 * state[WEDGE_ROOM] + 2)
+    return state[base + 2 + 2 * state[base]]
+
+
+@compiled
+def _activate(state, super_):
+    """Put a super into the ordered list of those with live counts."""
+    active = state[state[AT_ACTIVE] : state[AT_ACTIVE] + state[ACTIVE] + 1]
+    i = state[ACTIVE]
+    while i > 0 and active[i - 1] > super_:
+        active[i] = active[i - 1]
+        i -= 1
+    active[i] = super_
+    state[ACTIVE] += 1
+
+
+@compiled
+def _deactivate(state, super_):
+    active = state[state[AT_ACTIVE] : state[AT_ACTIVE] + state[ACTIVE]]
+    i = 0
+    while active[i] != super_:
+        i += 1
+    for j in range(i, active.size - 1):
+        active[j] = active[j + 1]
+    state[ACTIVE] -= 1
+
+
+@inlined
+def _apply_head(state, words, at, sign):
+    """Add (+1) or subtract (-1) what a summary's head says; returns where its rows begin and their numbers."""
+    quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
+    size = HEAD_WORDS + quantiles + 2 * thresholds
+    head = words[at >> 3 : (at >> 3) + size]
+    state[LIVE_COUNT] += sign * head[HEAD_COUNT]
+    state[LIVE_SUMMARIES] += sign
+    if not head[HEAD_LENGTH] & INTEGRAL_BIT:
+        state[LIVE_REAL] += sign
+    for t in range(2 * thresholds):
+        state[state[AT_THRESHOLD] + 2 * thresholds + t] += sign * head[HEAD_WORDS + quantiles + t]
+    return at + 8 * size, head[HEAD_ROWS] & LENGTH_MASK, head[HEAD_ROWS] >> 32
+
+
+@compiled
+def accumulate(state, ring, words, at):
+    """Accumulate of Level 2: add a summary's counts to the sliding totals."""
+    where, envelope_rows, band_rows = _apply_head(state, words, at, 1)
+    at_total, at_super_total, at_fine = state[AT_TOTAL], state[AT_SUPER_TOTAL], state[AT_FINE]
+    super_ = np.int64(0)
+    for _ in range(envelope_rows):
+        step, form, where = _read_step(ring, where)
+        super_ += step
+        place = place_of(state, super_)
+        added, where = _add_row(ring, where, form, state, at_total + place * 16)
+        if state[at_super_total + place] == 0:
+            _activate(state, super_)
+        state[at_super_total + place] += added
+    bucket = np.int64(0)
+    for _ in range(band_rows):
+        step, form, where = _read_step(ring, where)
+        bucket += step
+        first = at_fine + (place_of(state, bucket >> 4) * 16 + (bucket & 15)) * 16
+        _, where = _add_row(ring, where, form, state, first)
+
+
+@compiled
+def deaccumulate(state, ring, words, at):
+    """Deaccumulate of Level 2: the inverse of accumulate, exact because all totals are integers."""
+    where, envelope_rows, band_rows = _apply_head(state, words, at, -1)
+    at_total, at_super_total, at_fine = state[AT_TOTAL], state[AT_SUPER_TOTAL], state[AT_FINE]
+    super_ = np.int64(0)
+    for _ in range(envelope_rows):
+        step, form, where = _read_step(ring, where)
+        super_ += step
+        place = place_of(state, super_)
+        removed, where = _subtract_row(ring, where, form, state, at_total + place * 16)
+        state[at_super_total + place] -= removed
+        if state[at_super_total + place] == 0:
+            _deactivate(state, super_)
+    bucket = np.int64(0)
+    for _ in range(band_rows):
+        step, form, where = _read_step(ring, where)
+        bucket += step
+        first = at_fine + (place_of(state, bucket >> 4) * 16 + (bucket & 15)) * 16
+        _, where = _subtract_row(ring, where, form, state, first)
+
+
+@compiled
+def unfold(state, halves, ring, words, at):
+    """Make the envelope rows of the summary at `at` the newest bucket totals, as its close had left them."""
+    state[ROWS_SIDE] ^= 1
+    side = _fold_side(state)
+    size = HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]
+    where = at + 8 * size
+    rows = words[(at >> 3) + HEAD_ROWS] & LENGTH_MASK
+    scratch = state[AT_SCRATCH]
+    super_ = np.int64(0)
+    for i in range(rows):
+        for k in range(16):
+            state[scratch + k] = 0
+        step, form, where = _read_step(ring, where)
+        super_ += step
+        added, where = _add_row(ring, where, form, state, scratch)
+        for k in range(16):
+            halves[2 * side + 16 * i + k] = state[scratch + k]
+        state[side + FOLD_ID * state[HALF_PLACES] + i] = super_
+        state[side + FOLD_SUM * state[HALF_PLACES] + i] = added
+    state[NEWEST_ROWS + state[ROWS_SIDE]] = rows
+
+
+@inlined
+def burst_threshold(effect, top_new, top_old, fraction):
+    """The score above which a tail counts as larger: the asked effect, or three standard deviations if that is more.
+
+    Two lists of order statistics, so the variance is not Mann and Whitney's: 4 (1/T + 1/T') (1/3 - f/4).
+    """
+    variance = 4.0 * (1.0 / top_new + 1.0 / top_old) * (1.0 / 3.0 - fraction / 4.0)
+    return max(effect, min(0.9, 3.0 * math.sqrt(variance)))
+
+
+@inlined
+def tail_depth(numerator, denominator, sub_windows, count):
+    """How many of a sub-window's largest values could decide the window's quantile: min(N(1-phi), its count)."""
+    window = count * sub_windows
+    return min(window - rank_of(numerator, denominator, window) + 1, count)
+
+
+DEPTH_WIDTH = 7  # phi as a fraction, and for the last two counts: how deep to look, and the limit of chance
+
+
+@inlined
+def _row_wins(x, y, skip_x, skip_y, below):
+    """Twice the wins and once the draws of row x over the tail below and in row y, from the skipped ranks on."""
+    won = np.int64(0)
+    if skip_x <= 0 and skip_y <= 0:
+        for k in range(16):
+            won += x[k] * (2 * below + y[k])
+            below += y[k]
+        return won, below
+    for k in range(16):
+        a, b = np.int64(x[k]), np.int64(y[k])
+        skipped = min(a, max(skip_x, 0))
+        skip_x -= skipped
+        a -= skipped
+        skipped = min(b, max(skip_y, 0))
+        skip_y -= skipped
+        b -= skipped
+        won += a * (2 * below + b)
+        below += b
+    return won, below
+
+
+@inlined
+def _score(state, halves, depth, new_count, old_count):
+    """Mean of sign(x - y) over all pairs of the two tails at one depth, and the limits of chance."""
+    at = state[AT_DEPTH] + DEPTH_WIDTH * depth
+    if state[at + 2] != new_count or state[at + 3] != old_count:
+        state[at + 2], state[at + 3] = new_count, old_count
+        state[at + 4] = tail_depth(state[at], state[at + 1], state[SUB_WINDOWS], new_count)
+        state[at + 5] = tail_depth(state[at], state[at + 1], state[SUB_WINDOWS], old_count)
+        fraction = state[at + 4] / new_count
+        limit = burst_threshold(_double(state[BURST_EFFECT]), state[at + 4], state[at + 5], fraction)
+        state[at + 6] = _bits(limit)
+    top_new, top_old = state[at + 4], state[at + 5]
+    if min(top_new, top_old) < MINIMUM_BURST_SAMPLE:
+        return 0.0, 2.0
+    half = state[HALF_PLACES]
+    new_rows = state[NEWEST_ROWS + state[ROWS_SIDE]]
+    old_rows = state[NEWEST_ROWS + 1 - state[ROWS_SIDE]]
+    rows = _fold_side(state)
+    old_at = state[AT_FOLD] + (1 - state[ROWS_SIDE]) * FOLD_WIDTH * half
+    ids, sums = rows + FOLD_ID * half, rows + FOLD_SUM * half
+    old_ids, old_sums = old_at + FOLD_ID * half, old_at + FOLD_SUM * half
+    skip_new, skip_old = new_count - top_new, old_count - top_old
+    i, j = 0, 0
+    below, won = np.int64(0), np.int64(0)
+    big = np.int64(2**62)
+    while i < new_rows and skip_new >= state[sums + i]:
+        skip_new -= state[sums + i]
+        i += 1
+    while j < old_rows and skip_old >= state[old_sums + j]:
+        skip_old -= state[old_sums + j]
+        j += 1
+    while i < new_rows:
+        new_super = state[ids + i]
+        old_super = state[old_ids + j] if j < old_rows else big
+        if old_super < new_super:
+            below += state[old_sums + j] - max(skip_old, 0)
+            skip_old = np.int64(0)
+            j += 1
+            continue
+        x = halves[2 * rows + 16 * i : 2 * rows + 16 * i + 16]
+        if old_super == new_super:
+            y = halves[2 * old_at + 16 * j : 2 * old_at + 16 * j + 16]
+            added, below = _row_wins(x, y, skip_new, skip_old, below)
+            won += added
+            skip_old = np.int64(0)
+            j += 1
+        else:
+            won += 2 * below * (state[sums + i] - max(skip_new, 0))
+        skip_new = np.int64(0)
+        i += 1
+    score = won / (float(top_new) * float(top_old)) - 1.0
+    return score, _double(state[at + 6])
+
+
+@compiled
+def _burst(state, halves, new_count, old_count):
+    """Compare the newest tail with the one before at every depth watched, from envelope counts.
+
+    Sets SCORE to the largest score and FLAG to +1 (larger than chance explains), -1 (smaller) or 0.
+    """
+    best, flag, tested = -1.0, 0, False
+    for depth in range(state[DEPTHS]):
+        score, limit = _score(state, halves, depth, new_count, old_count)
+        if limit > 1.0:
+            continue
+        tested = True
+        best = max(best, score)
+        if score > limit:
+            flag = 1
+        elif score < -limit and flag == 0:
+            flag = -1
+    if tested:
+        state[SCORE], state[FLAG] = _bits(best), flag
+
+
+@compiled
+def next_record(state, words, at):
+    """Where the summary after the one at `at` begins."""
+    size = HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]
+    at += _word(words, at, HEAD_LENGTH) & LENGTH_MASK
+    if at + 8 * size > 8 * words.size or _word(words, at, HEAD_COUNT) == 0:
+        return np.int64(0)
+    return at
+
+
+@compiled
+def find_room(state, words, need):
+    """Where a summary of at most `need` bytes can go; -1 if the ring must grow."""
+    first = state[RING_BEFORE] if state[RING_BEFORE] >= 0 else state[RING_OLDEST]
+    if first < 0:
+        state[RING_END] = 0
+        return np.int64(0) if need <= 8 * words.size else np.int64(-1)
+    end = state[RING_END]
+    if end > first:
+        if end + need <= 8 * words.size:
+            return end
+        if need < first:
+            if end + 8 * HEAD_WORDS <= 8 * words.size:
+                words[(end >> 3) + HEAD_COUNT] = 0
+            return np.int64(0)
+    elif end + need < first:
+        return end
+    return np.int64(-1)
+
+
+@compiled
+def expire(state, ring, words, before):
+    """Deaccumulate every live summary whose number is below `before`."""
+    if state[LIVE_SUMMARIES] == 0 or _word(words, state[RING_OLDEST], HEAD_NUMBER) >= before:
+        return
+    while state[LIVE_SUMMARIES] > 0 and _word(words, state[RING_OLDEST], HEAD_NUMBER) < before:
+        oldest = state[RING_OLDEST]
+        deaccumulate(state, ring, words, oldest)
+        state[RING_BEFORE] = oldest
+        state[RING_OLDEST] = next_record(state, words, oldest) if state[LIVE_SUMMARIES] > 0 else -1
+    for wedge in range(2 * state[QUANTILES] + 2):
+        _wedge_expire(state, wedge, before)
+
+
+@compiled
+def enter(state, halves, ring, words, at):
+    """Accumulate the summary at `at` as the newest of the window."""
+    quantiles = state[QUANTILES]
+    head = words[at >> 3 : (at >> 3) + HEAD_WORDS + quantiles]
+    number = head[HEAD_NUMBER]
+    newest = state[RING_NEWEST]
+    accumulate(state, ring, words, at)
+    state[SCORE], state[FLAG] = _bits(0.0), 0
+    if newest >= 0 and state[HAS_ENVELOPE] and _word(words, newest, HEAD_NUMBER) >= number - state[SUB_WINDOWS]:
+        _burst(state, halves, head[HEAD_COUNT], _word(words, newest, HEAD_COUNT))
+        if state[FLAG] > 0:
+            state[LAST_BURST] = number
+        elif state[FLAG] < 0:
+            state[LAST_RELEASE] = number
+    for q in range(quantiles):
+        _wedge_push(state, 2 * q, head[HEAD_WORDS + q], number)
+        _wedge_push(state, 2 * q + 1, -head[HEAD_WORDS + q], number)
+    _wedge_push(state, 2 * quantiles, key_of_double(_double(head[HEAD_MAXIMUM])), number)
+    _wedge_push(state, 2 * quantiles + 1, -key_of_double(_double(head[HEAD_MINIMUM])), number)
+    state[NEWEST_NUMBER] = number
+    state[RING_NEWEST] = at
+    if state[RING_OLDEST] < 0:
+        state[RING_OLDEST] = at
+    state[RING_END] = at + (head[HEAD_LENGTH] & LENGTH_MASK)
+
+
+@inlined
+def _bucket_codes(state, bucket):
+    """First and last code of a bucket (a logical number)."""
+    super_, b = bucket >> 4, bucket & 15
+    zero = state[ZERO_SUPER]
+    if super_ == zero:
+        return bucket << 4, bucket << 4
+    if super_ > zero:
+        slots = state[state[AT_SLOTS] + ((super_ - zero - 1) % state[SUPERS_PER_DECADE]) * 16 + b]
+        return bucket << 4, (bucket << 4) + slots - 1
+    slots = state[state[AT_SLOTS] + ((zero - super_ - 1) % state[SUPERS_PER_DECADE]) * 16 + 15 - b]
+    return (bucket << 4) + 16 - slots, (bucket << 4) + 15
+
+
+@compiled
+def _beside_is_empty(state, code, up):
+    """Whether the code next to `code` is known to be empty in the window."""
+    first, last = _bucket_codes(state, code >> 4)
+    if up and code < last:
+        return state[_fine_at(state, code + 1)] == 0
+    if not up and code > first:
+        return state[_fine_at(state, code - 1)] == 0
+    bucket = code >> 4
+    zero = state[ZERO_SUPER]
+    for _ in range(17):
+        bucket += 1 if up else -1
+        if bucket >> 4 == zero or bucket < 0 or bucket >> 4 > 2 * zero:
+            return False
+        first, last = _bucket_codes(state, bucket)
+        if last >= first:
+            break
+    total = state[state[AT_TOTAL] + place_of(state, bucket >> 4) * 16 + (bucket & 15)]
+    if total == 0:
+        return True
+    known = np.int64(0)
+    for code_beside in range(first, last + 1):
+        known += state[_fine_at(state, code_beside)]
+    return known == total and state[_fine_at(state, first if up else last)] == 0
+
+
+@inlined
+def _fine_at(state, code):
+    return state[AT_FINE] + place_of(state, code >> 8) * 256 + (code & 255)
+
+
+TIES = 4  # a code with so many values and none beside it holds ties: they sit on its edge
+
+
+@inlined
+def within(value, low, high, guarantee):
+    """The value nearest to `value` that is in [low, high] and within the guarantee of every point of it."""
+    if low > 0.0:
+        value = min(max(value, (1.0 - guarantee) * high), (1.0 + guarantee) * low)
+    elif high < 0.0:
+        value = min(max(value, (1.0 + guarantee) * high), (1.0 - guarantee) * low)
+    return min(max(value, low), high)
+
+
+@inlined
+def _known_value(state, code, number, rank, integral):
+    """The value of the `rank`-th largest of a code's `number` values: spread evenly, or ties on its edge."""
+    low, high = interval(state, code, integral)
+    value = low
+    if low != high:
+        if number >= TIES and _beside_is_empty(state, code, True) and _beside_is_empty(state, code, False):
+            value = low if low >= 0.0 else high
+        else:
+            value = high - (high - low) * ((rank - 0.5) / number)
+    return value, low, high
+
+
+@compiled
+def _partly_known_value(state, bucket, total, known, above, integral, bounds):
+    """As much as a bucket's fine counts tell of its `above`-th largest value when they are not all of them.
+
+    Sets bounds to the codes between which it must lie: the highest it can reach if all unknown values are above,
+    the lowest if all are below.
+    """
+    first, last = _bucket_codes(state, bucket)
+    at = _fine_at(state, first)
+    unknown = total - known
+    top, bottom = first, first
+    passed = np.int64(0)
+    for k in range(last - first, -1, -1):
+        passed += state[at + k]
+        if top == first and passed + unknown >= above:
+            top = first + k
+        if passed >= above:
+            bottom = first + k
+            break
+    bounds[0], bounds[1] = bottom, top
+    low, _ = interval(state, first, integral)
+    _, high = interval(state, last, integral)
+    spread = high - (high - low) * ((above - 0.5) / total)
+    share = known / total
+    target = (above - 0.5) * share
+    passed = np.int64(0)
+    for k in range(last - first, -1, -1):
+        number = state[at + k]
+        if number > 0 and passed + number >= target:
+            low, high = interval(state, first + k, integral)
+            guess = high - (high - low) * ((target - passed) / number)
+            return share * guess + (1.0 - share) * spread
+        passed += number
+    return spread
+
+
+@compiled
+def compute_result(state, number, out):
+    """ComputeResult of Level 2: one row of results from the sliding totals."""
+    quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
+    count = state[LIVE_COUNT]
+    reals = out.view(np.float64)
+    integral = state[LIVE_REAL] == 0
+    guarantee = _double(state[GUARANTEE])
+    minimum = double_of_key(-_wedge_top(state, 2 * quantiles + 1))
+    maximum = double_of_key(_wedge_top(state, 2 * quantiles))
+    out[OUT_NUMBER] = number
+    out[OUT_COUNT] = count
+    out[OUT_SUMMARIES] = state[LIVE_SUMMARIES]
+    newest = state[NEWEST_NUMBER]
+    oldest = number - state[SUB_WINDOWS] + 1
+    ongoing = state[LAST_BURST] >= oldest and state[LAST_BURST] > state[LAST_RELEASE]
+    out[OUT_BURST] = 1 if newest == number and (state[FLAG] > 0 or ongoing) else 0
+    reals[OUT_MINIMUM] = minimum
+    reals[OUT_MAXIMUM] = maximum
+    out[OUT_SCORE] = state[SCORE] if newest == number else _bits(0.0)
+    active = state[state[AT_ACTIVE] : state[AT_ACTIVE] + state[ACTIVE]]
+    i = active.size - 1
+    passed = np.int64(0)
+    bounds = state[state[AT_SCRATCH] + 16 : state[AT_SCRATCH] + 18]
+    for q in range(quantiles - 1, -1, -1):
+        phi = state[AT_PHI] + PHI_WIDTH * q
+        column = state[phi + PHI_COLUMN]
+        above = count - _live_rank(state, phi, count) + 1
+        lowest, highest = -_wedge_top(state, 2 * column + 1), _wedge_top(state, 2 * column)
+        value, method = np.nan, METHOD_MEAN
+        if state[HAS_ENVELOPE]:
+            place = place_of(state, active[i])
+            while passed + state[state[AT_SUPER_TOTAL] + place] < above:
+                passed += state[state[AT_SUPER_TOTAL] + place]
+                i -= 1
+                place = place_of(state, active[i])
+            totals = state[state[AT_TOTAL] + place * 16 : state[AT_TOTAL] + place * 16 + 16]
+            b = 15
+            over = passed
+            while over + totals[b] < above:
+                over += totals[b]
+                b -= 1
+            total, over = totals[b], above - over
+            at = state[AT_FINE] + (place * 16 + b) * 16
+            known = _sum_words(state, at)
+            bucket = (active[i] << 4) | b
+            if known == total:  # the certificate: every value of the bucket is known to its code
+                slot = 15
+                passed_in = state[at + 15]
+                while passed_in < over:
+                    slot -= 1
+                    passed_in += state[at + slot]
+                number = state[at + slot]
+                rank = over - (passed_in - number)
+                value, low, high = _known_value(state, (bucket << 4) | slot, number, rank, integral)
+                method = METHOD_EXACT
+            else:
+                value = _partly_known_value(state, bucket, total, known, over, integral, bounds)
+                lowest, highest = max(lowest, bounds[0]), min(highest, bounds[1])
+                method = METHOD_EXACT if lowest == highest else (METHOD_BAND if known else METHOD_ENVELOPE)
+                low, _ = interval(state, lowest, integral)
+                _, high = interval(state, highest, integral)
+            low, high = max(low, minimum), min(high, maximum)
+            value = within(value, low, high, guarantee)
+        else:
+            low, _ = interval(state, lowest, integral)
+            _, high = interval(state, highest, integral)
+            low, high = max(low, minimum), min(high, maximum)
+        c = OUT_FIXED + 4 * column
+        reals[c], reals[c + 1], reals[c + 2] = value, low, high
+        out[c + 3] = method
+    for t in range(thresholds):
+        at = state[AT_THRESHOLD]
+        limit = _double(state[at + 2 * t + 1])
+        under, inside = state[at + 2 * thresholds + 2 * t], state[at + 2 * thresholds + 2 * t + 1]
+        low, high = interval(state, state[at + 2 * t], integral)
+        low, high = max(low, minimum), min(high, maximum)
+        least, most, middle = float(under), float(under), float(under)
+        if inside > 0:
+            if limit >= low:
+                most += inside
+            if limit >= high:
+                least += inside
+                middle += inside
+            elif limit >= low:
+                width = high - low + 1.0 if integral else high - low
+                reach = math.floor(limit) - low + 1.0 if integral else limit - low
+                middle += inside * min(max(reach / width, 0.0), 1.0)
+        c = OUT_FIXED + 4 * quantiles + 3 * t
+        reals[c], reals[c + 1], reals[c + 2] = middle / count, least / count, most / count
+
+
+@compiled
+def locate(state, phi_index):
+    """Where a quantile of the window lies: certified or not, its dense code, its rank from the top, and of how many."""
+    count = state[LIVE_COUNT]
+    above = count - _live_rank(state, state[AT_PHI] + PHI_WIDTH * phi_index, count) + 1
+    i = state[ACTIVE] - 1
+    passed = np.int64(0)
+    place = place_of(state, state[state[AT_ACTIVE] + i])
+    while passed + state[state[AT_SUPER_TOTAL] + place] < above:
+        passed += state[state[AT_SUPER_TOTAL] + place]
+        i -= 1
+        place = place_of(state, state[state[AT_ACTIVE] + i])
+    b = 15
+    while passed + state[state[AT_TOTAL] + place * 16 + b] < above:
+        passed += state[state[AT_TOTAL] + place * 16 + b]
+        b -= 1
+    at = state[AT_FINE] + (place * 16 + b) * 16
+    if _sum_words(state, at) != state[state[AT_TOTAL] + place * 16 + b]:
+        return False, np.int64(0), np.int64(0), np.int64(0)
+    slot = 15
+    while passed + state[at + slot] < above:
+        passed += state[at + slot]
+        slot -= 1
+    code = (state[state[AT_ACTIVE] + i] << 8) | (b << 4) | slot
+    return True, code, above - passed, state[at + slot]
+
+
+@compiled
+def close_open(state, ring, number, room):
+    """Write the summary of the open sub-window with `room` bytes to spare behind it; where, and how long, or -1."""
+    words = ring.view(np.int64)
+    halves = state.view(np.int32)
+    at = find_room(state, words, record_room(state) + room)
+    if at < 0:
+        return np.int64(-1), np.int64(0)
+    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
+    return at, close_dense(state, halves, counts, ring, words, at, number)
+
+
+@compiled
+def enter_at(state, ring, at, unfolded):
+    """Enter the summary at `at`; `unfolded` says that it has just been closed here."""
+    words = ring.view(np.int64)
+    halves = state.view(np.int32)
+    if not unfolded:
+        unfold(state, halves, ring, words, at)
+    enter(state, halves, ring, words, at)
+
+
+@compiled
+def expire_before(state, ring, before):
+    """Expire every live summary whose number is below `before`."""
+    expire(state, ring, ring.view(np.int64), before)
+
+
+@compiled
+def count_open(state, table, bits, real):
+    """Accumulate of Level 1, called from Python."""
+    halves = state.view(np.int32)
+    return count_chunk(state, table, halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]], bits, real)
+
+
+@compiled
+def merge_open(state, codes, numbers, integral, minimum, maximum):
+    """Accumulate counts from elsewhere, called from Python."""
+    halves = state.view(np.int32)
+    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
+    add_pairs(state, counts, codes, numbers, integral, minimum, maximum)
+
+
+@compiled
+def list_open(state, codes, numbers):
+    """The open sub-window's pairs, called from Python."""
+    halves = state.view(np.int32)
+    return open_pairs(state, halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]], codes, numbers)
+
+
+@compiled
+def forget_open(state):
+    """Forget the open sub-window's counts."""
+    state[ROWS_SIDE] ^= 1
+    clear_counts(state, _fold(state))
+    state[ROWS_SIDE] ^= 1
+
+
+@compiled
+def ring_records(state, ring, starts):
+    """Where the kept summaries begin, oldest first (with the one before the oldest); returns how many."""
+    words = ring.view(np.int64)
+    first = state[RING_BEFORE] if state[RING_BEFORE] >= 0 else state[RING_OLDEST]
+    if first < 0:
+        return 0
+    kept = 0
+    at = first
+    while True:
+        starts[kept] = at
+        kept += 1
+        if at == state[RING_NEWEST]:
+            return kept
+        at = next_record(state, words, at)
+
+
+@compiled
+def count_entries(state, ring, at, found):
+    """Count the entries that are not zero in the envelope rows and in the band rows of a summary."""
+    head = ring.view(np.int64)[at >> 3 : (at >> 3) + HEAD_WORDS]
+    where = at + 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS])
+    scratch = state[AT_SCRATCH]
+    for part in range(2):
+        rows = head[HEAD_ROWS] & LENGTH_MASK if part == 0 else head[HEAD_ROWS] >> 32
+        for _ in range(rows):
+            for k in range(16):
+                state[scratch + k] = 0
+            _, form, where = _read_step(ring, where)
+            _, where = _add_row(ring, where, form, state, scratch)
+            for k in range(16):
+                found[part] += state[scratch + k] != 0
+
+
+@compiled
+def record_is_sound(state, record):
+    """Whether bytes are a summary of this query: lengths, rows, codes and counts all agree."""
+    quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
+    size = 8 * (HEAD_WORDS + quantiles + 2 * thresholds)
+    if record.size < size or record.size % 8:
+        return False
+    head = record.view(np.int64)
+    count = head[HEAD_COUNT]
+    if (head[HEAD_LENGTH] & LENGTH_MASK) != record.size or not 0 < count < 2**31:
+        return False
+    if (head[HEAD_LENGTH] >> 32) > 1 or head[HEAD_LENGTH] < 0 or abs(head[HEAD_NUMBER]) >= 2**62:
+        return False
+    minimum, maximum = _double(head[HEAD_MINIMUM]), _double(head[HEAD_MAXIMUM])
+    if not (-np.inf < minimum <= maximum < np.inf):
+        return False
+    supers = 2 * state[ZERO_SUPER] + 1
+    for q in range(quantiles):
+        if not 0 <= head[HEAD_WORDS + q] < supers * 256:
+            return False
+    for t in range(thresholds):
+        under, inside = head[HEAD_WORDS + quantiles + 2 * t], head[HEAD_WORDS + quantiles + 2 * t + 1]
+        if under < 0 or inside < 0 or under + inside > count:
+            return False
+    envelope_rows, band_rows = head[HEAD_ROWS] & LENGTH_MASK, head[HEAD_ROWS] >> 32
+    if band_rows < 0 or (envelope_rows > 0) != (state[HAS_ENVELOPE] != 0) or envelope_rows > supers:
+        return False
+    end = record.size
+    if head[HEAD_FINE] != 0:
+        if not size <= head[HEAD_FINE] <= record.size or head[HEAD_FINE] % 8:
+            return False
+        end = head[HEAD_FINE]
+    scratch = state[AT_SCRATCH]
+    where = np.int64(size)
+    total = np.int64(0)
+    for part in range(2):
+        limit = supers if part == 0 else supers * 16
+        position = np.int64(0)
+        for row in range(envelope_rows if part == 0 else band_rows):
+            if where + 3 > end or (where + 7 > end and (record[where] >> 2) == 63 and record[where + 1] == 255):
+                return False
+            step, form, where = _read_step(record, where)
+            position += step
+            if (row > 0 and step == 0) or position >= limit:
+                return False
+            length = (np.int64(record[where]) + 1) if form == 0 else 16 * ((1 << form) >> 1)
+            if where + length > end:
+                return False
+            for k in range(16):
+                state[scratch + k] = 0
+            added, where = _add_row(record, where, form, state, scratch)
+            if added <= 0:
+                return False
+            if part == 0:
+                total += added
+    return (envelope_rows == 0 or total == count) and end - where < 8
+
+
+@compiled
+def push_counted(state, table, ring, bits, start, real, out):
+    """Push elements of windows counted in elements, from `start` on.
+
+    Returns (next element, rows of results); stops early, before a close, when the ring needs to grow.
+    """
+    halves = state.view(np.int32)
+    words = ring.view(np.int64)
+    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
+    period = state[PERIOD]
+    rows = 0
+    i = start
+    while i < bits.size or state[FILLED] == period:
+        if state[FILLED] < period:
+            chunk = bits[i : i + period - state[FILLED]]
+            i += chunk.size
+            count_chunk(state, table, counts, chunk, real)
+        if state[FILLED] == period:
+            number = state[OPEN_NUMBER]
+            expire(state, ring, words, number - state[SUB_WINDOWS] + 1)
+            at = find_room(state, words, record_room(state))
+            if at < 0:
+                return i, rows
+            close_dense(state, halves, counts, ring, words, at, number)
+            enter(state, halves, ring, words, at)
+            state[OPEN_NUMBER] += 1
+            if state[PARTIAL] or state[LIVE_SUMMARIES] == state[SUB_WINDOWS]:
+                compute_result(state, number, out[rows])
+                rows += 1
+    return i, rows

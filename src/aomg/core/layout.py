@@ -1,0 +1,146 @@
+"""Where everything lives in an operator's state: one array of 64-bit words that the kernels share.
+
+The array is large on paper (about 30 MB) and small in memory: it spans every decade of a double, and the pages of
+decades that a stream never visits are never touched.
+"""
+
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from aomg.core import kernels as k
+from aomg.core.band import EXTRA, Z
+from aomg.core.envelope import partition
+from aomg.query import FewK, Query
+
+Integers = npt.NDArray[np.int64]
+
+DENSE_DIGITS = 3  # the envelope never counts finer
+_FREE_GUARANTEE = 0.02  # the geometry of a query that asks for none
+_EPSILON = 1e-12  # the guarantee is kept with this to spare for rounding
+
+
+def dense_digits(query: Query) -> int:
+    """Digits of the codes that are counted in an array."""
+    return DENSE_DIGITS if query.digits is None else min(query.digits, DENSE_DIGITS)
+
+
+def geometry_guarantee(query: Query) -> float:
+    """The guarantee from which the buckets are cut."""
+    return query.guarantee if query.guarantee is not None else _FREE_GUARANTEE
+
+
+@lru_cache(maxsize=16)
+def _lead_cells(digits: int, guarantee: float) -> Integers:
+    """The cell, within its decade, of each leading digits."""
+    first = 10 ** (digits - 1)
+    cells = np.zeros(9 * first, np.int64)
+    for bucket, (lead, width) in enumerate(partition(digits, guarantee)):
+        for slot in range(width):
+            cells[lead + slot - first] = (bucket // 16) * 256 + slot * 16 + bucket % 16
+    return cells
+
+
+@lru_cache(maxsize=16)
+def table_of(digits: int, guarantee: float) -> npt.NDArray[np.uint16]:
+    """The cell, from the super of zero on, of every integer below the table's reach."""
+    first = 10 ** (digits - 1)
+    per_decade = -(-len(partition(digits, guarantee)) // 16)
+    cells = _lead_cells(digits, guarantee)
+    table = np.zeros(k.TABLE_REACH, np.uint16)
+    for decade in range(6):
+        v = np.arange(10**decade, min(10 ** (decade + 1), k.TABLE_REACH))
+        lead = v // 10 ** (decade - digits + 1) if decade >= digits - 1 else v * 10 ** (digits - 1 - decade)
+        table[v] = 256 + decade * per_decade * 256 + cells[lead - first]
+    table.flags.writeable = False
+    return table
+
+
+def _fraction(quantile: Decimal) -> tuple[int, int]:
+    exact = Fraction(quantile)
+    return exact.numerator, exact.denominator
+
+
+def new_state(query: Query) -> Integers:
+    """InitialState: an empty operator's state for a query."""
+    digits, guarantee = dense_digits(query), geometry_guarantee(query)
+    buckets = partition(digits, guarantee)
+    per_decade = -(-len(buckets) // 16)
+    half = k.DECADES * per_decade + 1
+    places, leads = 2 * half, 9 * 10 ** (digits - 1)
+    quantiles, thresholds, depths = len(query.quantiles), len(query.thresholds), query.high
+    room = query.sub_windows + 2
+
+    size = k.REGISTERS
+    offsets: dict[int, int] = {}
+    for register, words in (
+        (k.AT_PHI, k.PHI_WIDTH * quantiles),
+        (k.AT_DEPTH, k.DEPTH_WIDTH * len(depths)),
+        (k.AT_THRESHOLD, 4 * thresholds),
+        (k.AT_LEAD, leads),
+        (k.AT_FIRST, 16 * per_decade),
+        (k.AT_SLOTS, 16 * per_decade),
+        (k.AT_SCRATCH, 24),
+        (k.AT_PLACE, places),
+        (k.AT_DECADE, half),
+        (k.AT_ACTIVE, places + 1),
+        (k.AT_WEDGE, (2 * quantiles + 2) * (2 * room + 2)),
+        (k.AT_FOLD, 2 * k.FOLD_WIDTH * half),
+        (k.AT_COUNTS, 128 * places),
+        (k.AT_TOTAL, 16 * places),
+        (k.AT_SUPER_TOTAL, places),
+        (k.AT_FINE, 256 * places),
+    ):
+        offsets[register] = size
+        size += -(-words // 8) * 8
+    state = np.zeros(size, np.int64)
+    for register, offset in offsets.items():
+        state[register] = offset
+
+    state[k.SUPERS_PER_DECADE], state[k.ZERO_SUPER], state[k.HALF_PLACES] = per_decade, half - 1, half
+    state[k.DIGITS], state[k.PERIOD], state[k.SUB_WINDOWS] = digits, query.period, query.sub_windows
+    state[k.QUANTILES], state[k.THRESHOLDS], state[k.DEPTHS] = quantiles, thresholds, len(depths)
+    state[k.PARTIAL], state[k.BAND_Z], state[k.BAND_EXTRA] = query.partial, Z, EXTRA
+    state[k.HAS_ENVELOPE] = query.guarantee is not None
+    state[k.WEDGE_ROOM] = room
+    reals = state.view(np.float64)
+    reals[k.GUARANTEE] = guarantee * (1 - _EPSILON)
+    reals[k.BURST_EFFECT] = (query.few_k or FewK()).burst
+
+    for at, (column, quantile) in enumerate(sorted(enumerate(query.quantiles), key=lambda item: item[1])):
+        phi = offsets[k.AT_PHI] + k.PHI_WIDTH * at
+        state[phi + k.PHI_NUMERATOR], state[phi + k.PHI_DENOMINATOR] = _fraction(quantile)
+        state[phi + k.PHI_COLUMN] = column
+    for at, quantile in enumerate(depths):
+        depth = offsets[k.AT_DEPTH] + k.DEPTH_WIDTH * at
+        state[depth], state[depth + 1] = _fraction(quantile)
+    _fill_geometry(state, digits, guarantee)
+    for at, threshold in enumerate(query.thresholds):
+        cell = k.cell_of_double(state, table_of(digits, guarantee), threshold)
+        state[offsets[k.AT_THRESHOLD] + 2 * at] = k.code_of_cell(state, cell)
+        reals[offsets[k.AT_THRESHOLD] + 2 * at + 1] = threshold
+    for register in (k.RING_BEFORE, k.RING_OLDEST, k.RING_NEWEST):
+        state[register] = -1
+    for register in (k.LAST_BURST, k.LAST_RELEASE, k.NEWEST_NUMBER):
+        state[register] = k.NONE
+    k.clear_open(state)
+    return state
+
+
+def _fill_geometry(state: Integers, digits: int, guarantee: float) -> None:
+    """Write the tables of leads, buckets, places and decades."""
+    per_decade, zero, half = int(state[k.SUPERS_PER_DECADE]), int(state[k.ZERO_SUPER]), int(state[k.HALF_PLACES])
+    cells = _lead_cells(digits, guarantee)
+    state[state[k.AT_LEAD] : state[k.AT_LEAD] + cells.size] = cells
+    for bucket, (lead, width) in enumerate(partition(digits, guarantee)):
+        state[state[k.AT_FIRST] + bucket] = lead
+        state[state[k.AT_SLOTS] + bucket] = width
+    below_one = -k.LOWEST_DECADE * per_decade
+    distance = np.arange(half)
+    place = np.where(distance == 0, below_one, np.where(distance <= below_one, distance - 1, distance))
+    state[state[k.AT_PLACE] + zero : state[k.AT_PLACE] + zero + half] = place
+    state[state[k.AT_PLACE] : state[k.AT_PLACE] + zero] = place[:0:-1] + half
+    state[state[k.AT_DECADE] : state[k.AT_DECADE] + half] = (distance - 1) // per_decade + k.LOWEST_DECADE

@@ -1,0 +1,403 @@
+"""Push values, get results: one stream of one query.
+
+Incremental evaluation with the paper's four verbs: InitialState (core.layout.new_state), Accumulate (of elements in
+Level 1, of summaries in Level 2), Deaccumulate (of summaries only) and ComputeResult (a summary when a sub-window
+closes, then a result). A query of up to three digits, with a guarantee and counted in elements, runs all four in one
+compiled loop (core.kernels.push_counted); any other closes its sub-windows one by one here.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from aomg.core import kernels as k
+from aomg.core.counts import Counts, FineCounts, open_pairs
+from aomg.core.intake import time_of, times_of, values_of
+from aomg.core.saved import pack, unpack
+from aomg.core.sliding import Sliding
+from aomg.core.summary import fine_part
+from aomg.errors import FinishedError, InputError
+from aomg.query import Query
+from aomg.result import Results
+
+Integers = npt.NDArray[np.int64]
+
+_NEVER = int(k.NONE)
+_EXACT_INTEGERS = 1 << 53
+
+
+class Operator:
+    """The quantiles of one stream over a sliding window.
+
+    Memory is that of the live summaries and the open sub-window; a push costs about a nanosecond an element.
+    Not to be pushed from two threads at once; different operators run side by side (the loops hold no lock).
+
+    >>> from aomg import Operator, Query
+    >>> operator = Operator(Query(size=2000, period=1000, quantiles=(0.5,)))
+    >>> [round(result[0.5].value) for result in operator.push(range(3000))]
+    [500, 1000, 2000]
+    """
+
+    def __init__(self, query: Query) -> None:
+        if not isinstance(query, Query):
+            raise InputError(f"an operator needs an aomg.Query, not {type(query).__name__}")
+        self.query = query
+        self._sliding = Sliding(query)
+        self._state = self._sliding.state
+        self._fine = FineCounts() if self._sliding.codec is not self._sliding.dense else None
+        self._fused = query.counted and self._sliding.refinement is None
+        self._nulls = 0
+        self._late = 0
+        self._finished = False
+        # event time: the sub-window whose counts are in the state, the other open ones, and how far time has come
+        self._hot: int | None = None
+        self._others: dict[int, Counts] = {}
+        self._latest = _NEVER
+        self._watermark = _NEVER
+        self._closed_to = _NEVER  # numbers below this are closed
+
+    # -- what is told besides results -----------------------------------------------------------------------------
+
+    @property
+    def refused(self) -> int:
+        """Elements that were not used because they, or their times, were null or not finite."""
+        return int(self._state[k.REFUSED]) + self._nulls
+
+    @property
+    def late(self) -> int:
+        """Elements that came after their sub-window had closed."""
+        return self._late
+
+    @property
+    def open(self) -> int:
+        """Elements that wait in open sub-windows."""
+        return int(self._state[k.FILLED]) + sum(counts.total for counts in self._others.values())
+
+    def variables(self) -> int:
+        """Live scalars, the paper's measure of space: a (code, count) pair is two."""
+        return sum(self.variables_by_part().values())
+
+    def variables_by_part(self) -> dict[str, int]:
+        """Live scalars by what they are for."""
+        state, query = self._state, self.query
+        envelope, band = self._row_entries()
+        codes, _ = open_pairs(state)
+        parts = {
+            "open sub-windows": 2 * codes.size
+            + (self._fine.variables if self._fine is not None else 0)
+            + sum(2 * (c.codes.size + c.fine_codes.size) for c in self._others.values()),
+            "summaries": self._sliding.live * (2 + len(query.quantiles) + 2 * len(query.thresholds)),
+            "envelope": 2 * envelope,
+            "band": 2 * band,
+        }
+        if self._fine is not None and query.guarantee is None:
+            parts["open sub-windows"] -= 2 * codes.size  # the same elements again, only to find extremes
+        if self._sliding.refinement is not None:
+            for part, number in self._sliding.refinement.variables.items():
+                parts[part] = parts.get(part, 0) + number
+        return parts
+
+    def _row_entries(self) -> tuple[int, int]:
+        """Entries that are not zero in the live envelope rows and band rows."""
+        starts = self._sliding.record_starts()[-self._sliding.live :] if self._sliding.live else []
+        found = np.zeros(2, np.int64)
+        for at in starts:
+            k.count_entries(self._state, self._sliding.ring, at, found)
+        return int(found[0]), int(found[1])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of live state: summaries, sliding totals, counts of open sub-windows."""
+        active = int(self._state[k.ACTIVE])
+        totals = active * (16 + 256 + 1) * 8
+        counting = int(k.touched_supers(self._state)) * 1024
+        others = sum(16 * (c.codes.size + c.fine_codes.size) for c in self._others.values())
+        fine = self._fine.nbytes if self._fine is not None else 0
+        return self.summary_nbytes + totals + counting + others + fine
+
+    @property
+    def summary_nbytes(self) -> int:
+        """Bytes of the closed summaries that are live."""
+        records = self._sliding.records()
+        return sum(map(len, records[len(records) - self._sliding.live :]))
+
+    # -- pushing --------------------------------------------------------------------------------------------------
+
+    def push(self, values: Any, times: Any = None) -> Results:
+        """Take elements and return the results of every window that closed.
+
+        values
+            Any NumPy or Arrow array, or a sequence, of numbers. What is null or not finite is refused and counted.
+        times
+            For windows in event time: as many datetime64s, Arrow timestamps or datetimes, in any order.
+        """
+        if self._finished:
+            raise FinishedError("this operator has finished its stream; make a new one for the next")
+        if self._fused and times is None and type(values) is np.ndarray and values.dtype == np.int64:
+            if values.ndim == 1 and values.flags.c_contiguous:
+                return self._push_fused(values)
+        if self.query.counted != (times is None):
+            if self.query.counted:
+                raise InputError("this query's windows are counted in elements; push(values) without times")
+            raise InputError("this query's windows are in event time; push(values, times)")
+        array, valid = values_of(values)
+        if times is not None:
+            return self._push_timed(array, valid, times)
+        if valid is not None:
+            self._nulls += int(valid.size - valid.sum())
+        return self._push_fused(array) if self._fused else self._push_counted(array)
+
+    def _push_fused(self, values: npt.NDArray[Any]) -> Results:
+        """All four verbs in one compiled loop."""
+        sliding, state = self._sliding, self._state
+        bits = values.view(np.int64)
+        real = values.dtype == np.float64
+        rows = np.empty((int(state[k.FILLED] + bits.size) // self.query.period, sliding.columns), np.int64)
+        done, written = k.push_counted(state, sliding.table, sliding.ring, bits, 0, real, rows)
+        while done < bits.size or state[k.FILLED] == self.query.period:
+            sliding.grow(int(k.record_room(state)))
+            done, more = k.push_counted(state, sliding.table, sliding.ring, bits, done, real, rows[written:])
+            written += more
+        return Results(self.query, rows[:written])
+
+    def _push_counted(self, values: npt.NDArray[Any]) -> Results:
+        """Close sub-windows of `period` elements one by one."""
+        if values.dtype == np.float64:
+            finite = np.isfinite(values)
+            self._nulls += int(finite.size - finite.sum())
+            values = values[finite]
+        rows = _Rows(self)
+        done = 0
+        while done < values.size:
+            chunk = values[done : done + self.query.period - int(self._state[k.FILLED])]
+            done += chunk.size
+            self._count(chunk)
+            if self._state[k.FILLED] == self.query.period:
+                self._close(int(self._state[k.OPEN_NUMBER]), rows)
+                self._state[k.OPEN_NUMBER] += 1
+        return rows.results()
+
+    def _push_timed(self, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None, times: Any) -> Results:
+        """Sort elements into their sub-windows, then close what time has passed."""
+        size = values.size if valid is None else valid.size
+        micros, present = times_of(times, size)
+        usable = present.copy()
+        if valid is not None:
+            usable &= valid
+            values = values[present[valid]]
+        else:
+            values = values[present]
+        if values.dtype == np.float64:
+            finite = np.isfinite(values)
+            usable[usable] = finite
+            values = values[finite]
+        self._nulls += size - values.size
+        micros = micros[usable]
+        rows = _Rows(self)
+        if values.size == 0:
+            return rows.results()
+        numbers = micros // self.query.period
+        # an element is late if the time told before it had closed its sub-window, however pushes are cut
+        reached = np.maximum.accumulate(np.concatenate([[self._latest], micros]))
+        told = np.where(reached[:-1] == _NEVER, _NEVER, reached[:-1] - self.query.lateness)
+        late = (numbers + 1) * self.query.period <= np.maximum(told, self._watermark)
+        if late.any():
+            self._late += int(late.sum())
+            values, numbers, reached = values[~late], numbers[~late], reached
+        self._latest = int(reached[-1])
+        self._watermark = max(self._watermark, self._latest - self.query.lateness)
+        order = None
+        if numbers.size and np.any(numbers[1:] < numbers[:-1]):
+            order = np.argsort(numbers, kind="stable")
+            values, numbers = values[order], numbers[order]
+        cuts = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+        for part, number in zip(np.split(values, cuts), numbers[np.concatenate([[0], cuts])], strict=False):
+            if part.size:
+                self._heat(int(number))
+                self._count(np.ascontiguousarray(part))
+        self._close_passed(self._watermark // self.query.period, rows)
+        return rows.results()
+
+    def advance(self, time: Any) -> Results:
+        """Take a watermark: nothing before `time` will come. Closes every sub-window that ends at or before it."""
+        if self._finished:
+            raise FinishedError("this operator has finished its stream; make a new one for the next")
+        if self.query.counted:
+            raise InputError("this query's windows are counted in elements; only windows in event time have time")
+        moment = time_of(time)
+        rows = _Rows(self)
+        self._latest = max(self._latest, moment)
+        self._watermark = max(self._watermark, moment)
+        self._close_passed(self._watermark // self.query.period, rows)
+        return rows.results()
+
+    def finish(self) -> Results:
+        """End the stream: close what is open, up to the sub-window of the latest time, and answer for it."""
+        if self._finished:
+            raise FinishedError("this operator has finished its stream already; make a new one for the next")
+        rows = _Rows(self)
+        if self.query.counted:
+            if self._state[k.FILLED] and not self.query.as_paper:
+                self._close(int(self._state[k.OPEN_NUMBER]), rows)
+        elif self._latest != _NEVER:
+            self._close_passed(self._latest // self.query.period + 1, rows)
+        self._finished = True
+        return rows.results()
+
+    # -- sub-windows ------------------------------------------------------------------------------------------------
+
+    def _count(self, values: npt.NDArray[Any]) -> None:
+        """Accumulate of Level 1: finite elements of the sub-window that is in the state."""
+        state, sliding = self._state, self._sliding
+        if self._fine is None:
+            k.count_open(state, sliding.table, values.view(np.int64), values.dtype == np.float64)
+            return
+        self._fine.add(sliding.codec.codes(values))
+        if self.query.digits is None and values.dtype == np.int64:
+            if max(abs(int(values.min())), abs(int(values.max()))) > _EXACT_INTEGERS:
+                self._count_long(values)
+                return
+        k.count_open(state, sliding.table, values.view(np.int64), values.dtype == np.float64)
+
+    def _count_long(self, values: Integers) -> None:
+        """Raw longs beyond 2^53 are taken as the nearest doubles, dense codes too; extremes are rounded outward."""
+        state = self._state
+        integral, low, high = (int(state[r]) for r in (k.INTEGRAL, k.OPEN_MINIMUM, k.OPEN_MAXIMUM))
+        k.count_open(state, self._sliding.table, values.astype(np.float64).view(np.int64), True)
+        state[k.INTEGRAL] = integral
+        state[k.OPEN_MINIMUM] = min(low, int(k.key_of_double(k.round_down(int(values.min())))))
+        state[k.OPEN_MAXIMUM] = max(high, int(k.key_of_double(k.round_up(int(values.max())))))
+
+    def _heat(self, number: int) -> None:
+        """Bring an open sub-window's counts into the state, and set aside those that are there."""
+        if self._hot == number:
+            return
+        if self._hot is not None:
+            self._others[self._hot] = self._open_counts()
+            self._forget_open()
+        self._hot = number
+        counts = self._others.pop(number, None)
+        if counts is not None:
+            self._merge_open(counts)
+
+    def _open_counts(self) -> Counts:
+        """The counts of the sub-window that is in the state."""
+        state = self._state
+        codes, numbers = open_pairs(state)
+        fine = self._fine.pairs() if self._fine is not None else (np.empty(0, np.int64), np.empty(0, np.int64))
+        return Counts(
+            codes,
+            numbers,
+            *fine,
+            integral=bool(state[k.INTEGRAL]),
+            minimum=float(k.double_of_key(int(state[k.OPEN_MINIMUM]))) if codes.size else np.inf,
+            maximum=float(k.double_of_key(int(state[k.OPEN_MAXIMUM]))) if codes.size else -np.inf,
+        )
+
+    def _merge_open(self, counts: Counts) -> None:
+        k.merge_open(self._state, counts.codes, counts.numbers, counts.integral, counts.minimum, counts.maximum)
+        if self._fine is not None:
+            self._fine.merge(counts.fine_codes, counts.fine_numbers)
+
+    def _forget_open(self) -> None:
+        k.forget_open(self._state)
+        if self._fine is not None:
+            self._fine.clear()
+
+    def _close(self, number: int, rows: "_Rows") -> None:
+        """Close the sub-window that is in the state, and answer."""
+        sliding, state = self._sliding, self._state
+        fine = None
+        if sliding.refinement is not None:
+            pairs = open_pairs(state) if self._fine is None else self._fine.pairs()
+            fine = fine_part(self.query, sliding.codec, sliding.dense, *pairs, number, bool(state[k.INTEGRAL]))
+        sliding.close(number, fine)
+        if self._fine is not None:
+            self._fine.clear()
+        rows.answer(number)
+
+    def _close_passed(self, end: int, rows: "_Rows") -> None:
+        """Close, in order, every sub-window whose number is below `end`; idle ones answer while any is live."""
+        sliding = self._sliding
+        while True:
+            waiting = set(self._others) if self._hot is None else {*self._others, self._hot}
+            following = min((n for n in waiting if n < end), default=None)
+            number = self._closed_to
+            stop = end if following is None else following
+            while number != _NEVER and number < stop:
+                sliding.expire(number)
+                if sliding.live == 0:
+                    break
+                rows.answer(number)
+                number += 1
+            if following is None:
+                if number != _NEVER or end > self._closed_to:
+                    self._closed_to = max(self._closed_to, end)
+                return
+            self._heat(following)
+            self._close(following, rows)
+            self._hot = None
+            self._closed_to = following + 1
+
+    # -- saving -----------------------------------------------------------------------------------------------------
+
+    def save(self) -> bytes:
+        """Return the whole state as bytes: versioned, checked on loading, the same in every process."""
+        registers = [int(self._state[k.OPEN_NUMBER]), self.refused, self._late, int(self._finished)]
+        registers += [self._latest, self._watermark, self._closed_to]
+        waiting = dict(self._others)
+        if self._state[k.FILLED]:
+            waiting[_NEVER if self._hot is None else self._hot] = self._open_counts()
+        return pack(self.query, registers, self._sliding.records(), waiting)
+
+    @classmethod
+    def load(cls, query: Query, data: bytes) -> "Operator":
+        """Return an operator that goes on where the saved one was. Refuses damaged bytes and another query's."""
+        operator = cls(query)
+        registers, records, waiting = unpack(query, data, operator._sliding, operator._fine is not None)
+        for record in records:
+            operator._sliding.enter(record)
+        number, refused, late, finished, latest, watermark, closed_to = registers
+        operator._state[k.OPEN_NUMBER] = number
+        operator._nulls, operator._late, operator._finished = refused, late, bool(finished)
+        operator._latest, operator._watermark, operator._closed_to = latest, watermark, closed_to
+        if query.counted:
+            operator._sliding.expire(number - 1)
+            for counts in waiting.values():
+                operator._merge_open(counts)
+        else:
+            if closed_to != _NEVER:
+                operator._sliding.expire(closed_to - 1)
+            operator._others = waiting
+        return operator
+
+
+class _Rows:
+    """Results that are being gathered one by one."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+        self._rows: list[Integers] = []
+        self._bounds: list[npt.NDArray[np.float64]] = []
+        self._bounded = operator.query.guarantee is None
+
+    def answer(self, number: int) -> None:
+        """Add the result of the window that ends with sub-window `number`, if it owes one."""
+        sliding = self._operator._sliding
+        row = np.zeros(sliding.columns, np.int64)
+        bounds = np.full((len(sliding.query.quantiles), 2), np.nan) if self._bounded else None
+        if sliding.result(number, row, bounds):
+            self._rows.append(row)
+            if bounds is not None:
+                self._bounds.append(bounds)
+
+    def results(self) -> Results:
+        """All of them, in columns."""
+        query, columns = self._operator.query, self._operator._sliding.columns
+        rows = np.stack(self._rows) if self._rows else np.empty((0, columns), np.int64)
+        if not self._bounded:
+            return Results(query, rows)
+        bounds = np.stack(self._bounds) if self._bounds else np.empty((0, len(query.quantiles), 2))
+        return Results(query, rows, bounds)
+

@@ -1,0 +1,123 @@
+"""An operator's state as bytes: no pickle, a version, the query's fingerprint, a checksum, and bounds on everything.
+
+==============  =================================================================
+magic           "AOMG", version (2 bytes), flags (2 bytes, zero)
+fingerprint     16 bytes of the query's
+checksum        16 bytes: BLAKE2b of all that follows
+registers       8-byte integers: how many, then each
+summaries       how many; then each one's length and bytes (core.summary)
+open            how many sub-windows; then each one's number, integral, minimum,
+                maximum, dense pairs and fine pairs
+==============  =================================================================
+"""
+
+import hashlib
+import struct
+
+import numpy as np
+import numpy.typing as npt
+
+from aomg.core.counts import Counts
+from aomg.core.sliding import Sliding
+from aomg.errors import StateError
+from aomg.query import Query
+
+Integers = npt.NDArray[np.int64]
+
+MAGIC, VERSION = b"AOMG", 1
+_HEAD = struct.Struct("<4sHH16s16s")
+_LARGEST = 1 << 31
+
+
+def _checksum(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=16).digest()
+
+
+def pack(query: Query, registers: list[int], records: list[bytes], waiting: dict[int, Counts]) -> bytes:
+    """Write registers, summaries and open sub-windows."""
+    parts = [struct.pack("<q", len(registers)), struct.pack(f"<{len(registers)}q", *registers)]
+    parts.append(struct.pack("<q", len(records)))
+    for record in records:
+        parts += [struct.pack("<q", len(record)), record]
+    parts.append(struct.pack("<q", len(waiting)))
+    for number in sorted(waiting):
+        counts = waiting[number]
+        parts.append(struct.pack("<qqdd", number, counts.integral, counts.minimum, counts.maximum))
+        for codes, numbers in ((counts.codes, counts.numbers), (counts.fine_codes, counts.fine_numbers)):
+            parts += [struct.pack("<q", codes.size), codes.tobytes(), numbers.tobytes()]
+    content = b"".join(parts)
+    return _HEAD.pack(MAGIC, VERSION, 0, bytes.fromhex(query.fingerprint), _checksum(content)) + content
+
+
+class _Reader:
+    """Reads forward and refuses to read past the end."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._at = 0
+
+    def bytes(self, size: int) -> bytes:
+        if not 0 <= size <= len(self._content) - self._at:
+            raise StateError("saved bytes are cut short; save again, or start from the stream")
+        self._at += size
+        return self._content[self._at - size : self._at]
+
+    def integer(self) -> int:
+        return int(struct.unpack("<q", self.bytes(8))[0])
+
+    def number_of(self, each: int) -> int:
+        """How many things follow, of at least `each` bytes."""
+        number = self.integer()
+        if not 0 <= number * each <= len(self._content) - self._at:
+            raise StateError("saved bytes say more than they hold; save again, or start from the stream")
+        return number
+
+    def pairs(self) -> tuple[Integers, Integers]:
+        size = self.number_of(16)
+        codes = np.frombuffer(self.bytes(8 * size), "<i8").astype(np.int64)
+        numbers = np.frombuffer(self.bytes(8 * size), "<i8").astype(np.int64)
+        if np.any(codes[1:] <= codes[:-1]) or np.any(numbers < 1) or np.any(numbers >= _LARGEST):
+            raise StateError("saved counts are damaged; save again, or start from the stream")
+        return codes, numbers
+
+    @property
+    def done(self) -> bool:
+        return self._at == len(self._content)
+
+
+def unpack(
+    query: Query, data: bytes, sliding: Sliding, fine: bool
+) -> tuple[list[int], list[bytes], dict[int, Counts]]:
+    """Read what `pack` wrote, or say why not."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise StateError(f"a saved state is bytes, not {type(data).__name__}")
+    data = bytes(data)
+    if len(data) < _HEAD.size or data[:4] != MAGIC:
+        raise StateError("these bytes are no saved state of AOMG")
+    _, version, flags, fingerprint, checksum = _HEAD.unpack(data[: _HEAD.size])
+    if version != VERSION or flags:
+        raise StateError(f"the state was saved in version {version}; this is version {VERSION}: save it again there")
+    content = data[_HEAD.size :]
+    if checksum != _checksum(content):
+        raise StateError("saved bytes are damaged; save again, or start from the stream")
+    if fingerprint != bytes.fromhex(query.fingerprint):
+        raise StateError(f"the state is of another query than {query.text()!r}; load it with the query that saved it")
+    reader = _Reader(content)
+    registers = [reader.integer() for _ in range(reader.number_of(8))]
+    if len(registers) != 7 or min(registers[1:4]) < 0 or registers[3] > 1 or registers[0] < 0:
+        raise StateError("saved registers are damaged; save again, or start from the stream")
+    records = [reader.bytes(reader.number_of(1)) for _ in range(reader.number_of(8))]
+    waiting: dict[int, Counts] = {}
+    highest = 256 * sliding.supers
+    for _ in range(reader.number_of(32)):
+        number, integral, minimum, maximum = struct.unpack("<qqdd", reader.bytes(32))
+        (codes, numbers), (fine_codes, fine_numbers) = reader.pairs(), reader.pairs()
+        sound = codes.size and codes[0] >= 0 and codes[-1] < highest and integral in (0, 1) and minimum <= maximum
+        if fine != (fine_codes.size > 0) or (fine and fine_numbers.sum() != numbers.sum()) or not sound:
+            raise StateError("a saved open sub-window is damaged; save again, or start from the stream")
+        waiting[number] = Counts(codes, numbers, fine_codes, fine_numbers, bool(integral), minimum, maximum)
+    if not reader.done or (query.counted and len(waiting) > 1):
+        raise StateError("saved bytes go on after their end; save again, or start from the stream")
+    if query.counted and any(counts.total >= query.period for counts in waiting.values()):
+        raise StateError("a saved open sub-window is too full; save again, or start from the stream")
+    return registers, records, waiting

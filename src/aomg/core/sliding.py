@@ -1,0 +1,425 @@
+"""Level 2: the live summaries -> estimates; which outcome is taken, and why.
+
+`Sliding` owns the state and the ring of summaries; its three steps are the paper's Accumulate, Deaccumulate and
+ComputeResult, written in core.kernels. With a guarantee and up to three digits that is all. Other queries keep a fine
+part beside, and `Refinement` works it into each result:
+
+1. an answer that is certified exact wins: the band's certificate at full resolution, then top-k's;
+2. with a guarantee, the envelope's answer;
+3. without: sample-k while a burst is live, top-k where sub-windows are too small for the quantile, else Level 2's
+   mean. As the paper ran it, this order alone decides.
+
+Every value is then put into the interval that is proved for it.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from aomg.core import kernels as k
+from aomg.core.bounds import SlidingMaximum, theorem_1
+from aomg.core.burst import limit, score
+from aomg.core.codes import Codec, DenseCodec, DigitsCodec, RawCodec, middles
+from aomg.core.layout import DENSE_DIGITS, dense_digits, geometry_guarantee, new_state, table_of
+from aomg.core.summary import FinePart
+from aomg.core.tail import OrderedCounts, inefficient, rank_from_top
+from aomg.errors import StateError
+from aomg.query import FewK, Query
+
+Integers = npt.NDArray[np.int64]
+
+_EXACT, _MEAN, _TOP_K, _SAMPLE_K = k.METHOD_EXACT, k.METHOD_MEAN, k.METHOD_TOP_K, k.METHOD_SAMPLE_K
+_FIRST_RING = 1 << 13
+
+
+@dataclass
+class Live:
+    """A live summary's fine part, with what its record's head says."""
+
+    number: int
+    count: int
+    integral: bool
+    fine: FinePart
+    values: npt.NDArray[np.float64]
+
+
+class Sliding:
+    """The live summaries of one stream and their totals."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self.state = new_state(query)
+        self.table = table_of(dense_digits(query), geometry_guarantee(query))
+        self.ring = np.zeros(_FIRST_RING, np.uint8)
+        self.dense = DenseCodec(self.state, self.table)
+        self.codec: Codec = self.dense
+        if query.digits is None:
+            self.codec = RawCodec()
+        elif query.digits > DENSE_DIGITS:
+            self.codec = DigitsCodec(query.digits)
+        self.refinement: Refinement | None = None
+        if query.guarantee is None or query.keeps_lists or self.codec is not self.dense:
+            self.refinement = Refinement(self)
+        self.columns = k.OUT_FIXED + 4 * len(query.quantiles) + 3 * len(query.thresholds)
+
+    # -- the ring ------------------------------------------------------------------------------------------------
+
+    def grow(self, need: int = 0) -> None:
+        """Give the ring more room, keeping its summaries in order."""
+        starts = self.record_starts()
+        lengths = [self._length(at) for at in starts]
+        ring = np.zeros(max(2 * self.ring.size, -(-(sum(lengths) + 2 * need) // 8) * 8), np.uint8)
+        places, end = {-1: -1}, 0
+        for at, length in zip(starts, lengths, strict=True):
+            ring[end : end + length] = self.ring[at : at + length]
+            places[at] = end
+            end += length
+        for register in (k.RING_BEFORE, k.RING_OLDEST, k.RING_NEWEST):
+            self.state[register] = places.get(int(self.state[register]), -1)
+        self.state[k.RING_END] = end
+        self.ring = ring
+
+    def _length(self, at: int) -> int:
+        return int(self.ring[at : at + 8 * k.HEAD_WORDS].view(np.int64)[k.HEAD_LENGTH] & k.LENGTH_MASK)
+
+    def record_starts(self) -> list[int]:
+        """Where the kept summaries begin, oldest first, with the one before the oldest."""
+        starts = np.empty(int(self.state[k.LIVE_SUMMARIES]) + 2, np.int64)
+        return [int(at) for at in starts[: k.ring_records(self.state, self.ring, starts)]]
+
+    def records(self) -> list[bytes]:
+        """The kept summaries, oldest first, with the one before the oldest."""
+        return [self.ring[at : at + self._length(at)].tobytes() for at in self.record_starts()]
+
+    # -- the verbs -----------------------------------------------------------------------------------------------
+
+    def close(self, number: int, fine: FinePart | None) -> None:
+        """Close the open sub-window as `number`: summarise it, then let it enter."""
+        self.expire(number)
+        words = fine.words() if fine is not None else np.empty(0, np.int64)
+        at, length = k.close_open(self.state, self.ring, number, words.nbytes)
+        while at < 0:
+            self.grow(int(k.record_room(self.state)) + words.nbytes)
+            at, length = k.close_open(self.state, self.ring, number, words.nbytes)
+        if fine is not None:
+            head = self.ring[at : at + 8 * k.HEAD_WORDS].view(np.int64)
+            head[k.HEAD_FINE] = length
+            head[k.HEAD_LENGTH] += words.nbytes
+            self.ring[at + length : at + length + words.nbytes] = words.view(np.uint8)
+        k.enter_at(self.state, self.ring, at, True)
+        if self.refinement is not None and fine is not None:
+            self.refinement.accumulate(at, fine)
+
+    def enter(self, record: bytes) -> None:
+        """Let a summary enter that was closed elsewhere. Refuses bytes that are none of this query's."""
+        content = np.frombuffer(record, np.uint8).copy()
+        if content.size % 8 or not k.record_is_sound(self.state, content):
+            raise StateError("a summary is damaged or of another query; start again from the events")
+        head = content.view(np.int64)
+        fine = None
+        if (head[k.HEAD_FINE] != 0) != (self.refinement is not None):
+            raise StateError("a summary is of another query; start again from the events")
+        if self.refinement is not None:
+            fine = FinePart.read(self.query, head[int(head[k.HEAD_FINE]) // 8 :], int(head[k.HEAD_COUNT]))
+        number = int(head[k.HEAD_NUMBER])
+        if self.state[k.RING_NEWEST] >= 0 and number <= self.state[k.NEWEST_NUMBER]:
+            raise StateError("summaries are out of order; start again from the events")
+        self.expire(number)
+        at = k.find_room(self.state, self.ring.view(np.int64), content.size)
+        while at < 0:
+            self.grow(content.size)
+            at = k.find_room(self.state, self.ring.view(np.int64), content.size)
+        self.ring[at : at + content.size] = content
+        k.enter_at(self.state, self.ring, at, False)
+        if self.refinement is not None and fine is not None:
+            self.refinement.accumulate(at, fine)
+
+    def expire(self, number: int) -> None:
+        """Let every summary leave that a window whose newest sub-window is `number` does not cover."""
+        before = number - self.query.sub_windows + 1
+        k.expire_before(self.state, self.ring, before)
+        if self.refinement is not None:
+            self.refinement.deaccumulate(before)
+
+    def result(self, number: int, row: Integers, bounds: npt.NDArray[np.float64] | None) -> bool:
+        """Write the result of the window that ends with sub-window `number`; False if it owes none."""
+        live = int(self.state[k.LIVE_SUMMARIES])
+        if live == 0 or (not self.query.partial and live < self.query.sub_windows):
+            return False
+        k.compute_result(self.state, number, row)
+        if self.refinement is not None:
+            self.refinement.compute_result(number, row, bounds)
+        return True
+
+    @property
+    def supers(self) -> int:
+        """How many supers the geometry has."""
+        return 2 * int(self.state[k.ZERO_SUPER]) + 1
+
+    @property
+    def live(self) -> int:
+        """How many non-empty sub-windows are live."""
+        return int(self.state[k.LIVE_SUMMARIES])
+
+
+class Refinement:
+    """Level 2 at the query's own resolution: mean, few-k merging, the fine band."""
+
+    def __init__(self, sliding: Sliding) -> None:
+        query = sliding.query
+        self._sliding, self._query = sliding, query
+        self._live: deque[Live] = deque()
+        self._before: Live | None = None
+        self._highest = [SlidingMaximum() for _ in query.quantiles]
+        self._lowest = [SlidingMaximum() for _ in query.quantiles]
+        self._cut = SlidingMaximum()  # smallest kept codes of the top lists that were cut short
+        self._without_top = 0
+        self._sums = [_ExactSum() for _ in query.quantiles]
+        self._inverse_sums = [_ExactSum() for _ in query.quantiles]
+        self._unknown_density = np.zeros(len(query.quantiles), np.int64)
+        self._top = OrderedCounts()
+        self._samples = [OrderedCounts() for _ in query.high]
+        self._depths = [0 for _ in query.high]
+        self._band = OrderedCounts()
+        self._thresholds = np.zeros(2 * len(query.thresholds), np.int64)
+        self._count = 0
+        self._real = 0
+        self._last_burst = self._last_release = int(k.NONE)
+        self._score, self._flag, self._newest = 0.0, 0, int(k.NONE)
+
+    # -- Accumulate ----------------------------------------------------------------------------------------------
+
+    def accumulate(self, at: int, fine: FinePart) -> None:
+        """Let a summary's fine part enter."""
+        head = self._sliding.ring[at : at + 8 * k.HEAD_WORDS].view(np.int64)
+        integral = bool(head[k.HEAD_LENGTH] & k.INTEGRAL_BIT)
+        values = middles(self._sliding.codec, fine.codes, integral)
+        live = Live(int(head[k.HEAD_NUMBER]), int(head[k.HEAD_COUNT]), integral, fine, values)
+        self._watch_for_bursts(live)
+        self._live.append(live)
+        for q, code in enumerate(fine.codes):
+            self._highest[q].push(live.number, int(code))
+            self._lowest[q].push(live.number, -int(code))
+        if fine.top[0].size and int(fine.top[1].sum()) < live.count:
+            self._cut.push(live.number, int(fine.top[0][0]))
+        self._shift(live, 1)
+
+    def deaccumulate(self, before: int) -> None:
+        """Let the fine parts leave whose sub-windows are below `before`."""
+        if not self._live or self._live[0].number >= before:
+            return
+        while self._live and self._live[0].number < before:
+            self._before = self._live.popleft()
+            self._shift(self._before, -1)
+        for extreme in (*self._highest, *self._lowest, self._cut):
+            extreme.expire(before)
+
+    def _shift(self, live: Live, sign: int) -> None:
+        fine = live.fine
+        move = OrderedCounts.add if sign > 0 else OrderedCounts.remove
+        move(self._top, *fine.top)
+        move(self._band, *fine.band)
+        for merged, tail in zip(self._samples, fine.tails, strict=False):
+            move(merged, *tail.samples)
+        for h, tail in enumerate(fine.tails):
+            self._depths[h] += sign * tail.depth
+        self._count += sign * live.count
+        self._real += sign * (not live.integral)
+        self._without_top += sign * (fine.top[0].size == 0)
+        self._thresholds += sign * fine.thresholds
+        if self._query.guarantee is None:
+            weight = 1 if self._query.as_paper else live.count
+            for q, value in enumerate(live.values):
+                self._sums[q].add(float(value), sign * weight)
+                if np.isfinite(fine.densities[q]):
+                    self._inverse_sums[q].add(float(fine.densities[q]), sign)
+                else:
+                    self._unknown_density[q] += sign
+
+    def _watch_for_bursts(self, live: Live) -> None:
+        """Compare the tail with the one before; with an envelope the kernel has done it."""
+        if self._query.guarantee is not None:
+            state = self._sliding.state
+            self._last_burst, self._last_release = int(state[k.LAST_BURST]), int(state[k.LAST_RELEASE])
+            return
+        self._score, self._flag, self._newest = 0.0, 0, live.number
+        before = self._live[-1] if self._live else self._before
+        if before is None or before.number < live.number - self._query.sub_windows:
+            return
+        effect = (self._query.few_k or FewK()).burst
+        scores = []
+        for new, old in zip(live.fine.tails, before.fine.tails, strict=True):
+            chance = limit(effect, new.depth, old.depth, live.count)
+            if chance is None or not (new.samples[0].size and old.samples[0].size):
+                continue
+            scores.append(score(new.samples, old.samples))
+            if scores[-1] > chance:
+                self._flag = 1
+            elif scores[-1] < -chance and self._flag == 0:
+                self._flag = -1
+        self._score = max(scores, default=0.0)
+        if self._flag > 0:
+            self._last_burst = live.number
+        elif self._flag < 0:
+            self._last_release = live.number
+
+    # -- ComputeResult -------------------------------------------------------------------------------------------
+
+    def compute_result(self, number: int, row: Integers, bounds: npt.NDArray[np.float64] | None) -> None:
+        """Work the fine parts into a result that the dense part has begun."""
+        query, reals = self._query, row.view(np.float64)
+        oldest = number - query.sub_windows + 1
+        bursting = self._last_burst >= oldest
+        if query.guarantee is None:
+            ongoing = bursting and self._last_burst > self._last_release
+            newest = self._newest == number
+            row[k.OUT_BURST] = newest and (self._flag > 0 or ongoing)
+            reals[k.OUT_SCORE] = self._score if newest else 0.0
+        minimum, maximum = reals[k.OUT_MINIMUM], reals[k.OUT_MAXIMUM]
+        order = sorted(range(len(query.quantiles)), key=lambda column: query.quantiles[column])
+        for at, column in enumerate(order):
+            c = k.OUT_FIXED + 4 * column
+            low, high = self._span(-self._lowest[column].value, self._highest[column].value)
+            low, high = max(low, reals[c + 1], minimum), min(high, reals[c + 2], maximum)
+            value, method = float(reals[c]), int(row[c + 3])
+            exact = self._certified_band(at)
+            top, certified = self._merged_top(column)
+            if top is not None:  # never above the exact value, which is at most where a list was cut
+                reach = top if certified else max(top, self._cut.value)
+                proved = self._span(top, reach)
+                low, high = max(low, proved[0]), min(high, proved[1])
+            if exact is None and certified and not query.as_paper:
+                exact = top
+            if exact is not None:
+                low_exact, high_exact = self._span(exact, exact)
+                low, high = max(low, low_exact), min(high, high_exact)
+                value, method = low_exact + (high_exact - low_exact) / 2, _EXACT
+            elif query.guarantee is None:
+                value, method = self._chosen(column, top, bursting)
+            if query.guarantee is not None:
+                value = float(k.within(value, low, high, query.guarantee))
+                if method != _EXACT and low == high:
+                    method = _EXACT
+            reals[c], reals[c + 1], reals[c + 2] = min(max(value, low), high), low, high
+            row[c + 3] = method
+            if bounds is not None and method == _MEAN and not bursting:
+                bounds[column] = self._theorem(column)
+        self._refine_thresholds(row, minimum, maximum)
+
+    def _span(self, low_code: int, high_code: int) -> tuple[float, float]:
+        lows, highs = self._sliding.codec.intervals(np.array([low_code, high_code], np.int64), self._real == 0)
+        return float(lows[0]), float(highs[1])
+
+    def _certified_band(self, at: int) -> int | None:
+        """The exact code, if all values of the quantile's dense code are known at full resolution."""
+        sliding = self._sliding
+        if self._query.guarantee is None or sliding.codec is sliding.dense:
+            return None
+        certified, dense, rank, number = k.locate(sliding.state, at)
+        if not certified:
+            return None
+        # the widest span of fine codes that the dense code can hold
+        low, high = sliding.dense.intervals(np.array([dense], np.int64), False)
+        first, last = sliding.codec.codes(np.concatenate([low, high]))
+        codes, counts = self._band.between(int(first), int(last))
+        if int(counts.sum()) != number:
+            return None
+        from_top = np.cumsum(counts[::-1])
+        return int(codes[codes.size - 1 - int(np.searchsorted(from_top, rank))])
+
+    def _merged_top(self, column: int) -> tuple[int | None, bool]:
+        """Top-k merging: its answer, if the lists are long enough, and whether it is certified."""
+        if self._without_top or not self._query.keeps_lists:
+            return None, False
+        rank = rank_from_top(self._query.quantiles[column], self._count)
+        if rank > self._top.total:
+            return None, False
+        answer = self._top.largest(rank)
+        return answer, len(self._cut) == 0 or self._cut.value <= answer
+
+    def _chosen(self, column: int, top: int | None, bursting: bool) -> tuple[float, int]:
+        """The paper's selection: sample-k in a burst, top-k where sub-windows are small, else the mean."""
+        query = self._query
+        quantile = query.quantiles[column]
+        if query.keeps_lists and quantile in query.high and query.few_k is not None:
+            h = query.high.index(quantile)
+            merged = self._samples[h]
+            if bursting and merged.total:
+                rank = rank_from_top(quantile, self._count)
+                rank = max(-(-rank * merged.total // self._depths[h]), 1)
+                if rank <= merged.total:
+                    return self._value(merged.largest(rank)), _SAMPLE_K
+            small = query.period if query.counted else self._count / len(self._live)
+            if top is not None and inefficient(query.few_k, quantile, small):
+                return self._value(top), _TOP_K
+        weight = len(self._live) if query.as_paper else self._count
+        return self._sums[column].mean(weight), _MEAN
+
+    def _value(self, code: int) -> float:
+        return float(middles(self._sliding.codec, np.array([code], np.int64), self._real == 0)[0])
+
+    def _theorem(self, column: int) -> tuple[float, float]:
+        """Theorem 1 for Level 2's mean, or NaN where its assumptions cannot hold."""
+        if len(self._live) < 2 or self._unknown_density[column]:
+            return np.nan, np.nan
+        codes = np.array([-self._lowest[column].value, self._highest[column].value], np.int64)
+        lowest, highest = middles(self._sliding.codec, codes, self._real == 0)
+        inverse = self._inverse_sums[column].mean(len(self._live))
+        return theorem_1(self._query.quantiles[column], self._count, inverse, highest - lowest, len(self._live))
+
+    def _refine_thresholds(self, row: Integers, minimum: float, maximum: float) -> None:
+        """Shares at the query's own resolution."""
+        query, reals = self._query, row.view(np.float64)
+        if not query.thresholds:
+            return
+        codes = self._sliding.codec.codes(np.array(query.thresholds))
+        lows, highs = self._sliding.codec.intervals(codes, self._real == 0)
+        for t, threshold in enumerate(query.thresholds):
+            under, inside = (int(n) for n in self._thresholds[2 * t : 2 * t + 2])
+            low, high = max(float(lows[t]), minimum), min(float(highs[t]), maximum)
+            c = k.OUT_FIXED + 4 * len(query.quantiles) + 3 * t
+            least = under + (inside if threshold >= high else 0)
+            most = under + (inside if threshold >= low else 0)
+            middle = (least + most) / 2
+            reals[c], reals[c + 1], reals[c + 2] = middle / self._count, least / self._count, most / self._count
+
+    @property
+    def variables(self) -> dict[str, int]:
+        """Live scalars by part."""
+        lists = (self._top, self._band, *self._samples)
+        return {
+            "quantiles": sum(live.fine.codes.size for live in self._live),
+            "thresholds": sum(live.fine.thresholds.size for live in self._live),
+            "densities": sum(live.fine.densities.size for live in self._live),
+            "tails": 2 * sum(live.fine.top[0].size for live in self._live)
+            + 2 * sum(tail.samples[0].size for live in self._live for tail in live.fine.tails),
+            "band": 2 * sum(live.fine.band[0].size for live in self._live),
+            "merged lists": 2 * sum(merged.codes.size for merged in lists),
+            "sums": sum(s.variables for s in (*self._sums, *self._inverse_sums)),
+        }
+
+
+class _ExactSum:
+    """A sum of doubles without rounding, so that it does not depend on what has come and gone, or in which order.
+
+    Every double is a whole multiple of 2^-1074; Python's integers hold the sum. One rounding, at the mean.
+    """
+
+    def __init__(self) -> None:
+        self._sum = 0
+
+    def add(self, value: float, times: int) -> None:
+        """Add a value some times, or take it away."""
+        numerator, denominator = value.as_integer_ratio()
+        self._sum += (numerator * times) << (1075 - denominator.bit_length())
+
+    def mean(self, weight: int) -> float:
+        """The sum divided by the weight, correctly rounded."""
+        return self._sum / (weight << 1074)
+
+    @property
+    def variables(self) -> int:
+        """64-bit words that hold the sum."""
+        return -(-(self._sum.bit_length() - (self._sum & -self._sum).bit_length() + 1) // 64) if self._sum else 0

@@ -1,0 +1,148 @@
+"""Few-k merging: the kept tail, its budget, top-k and sample-k merging, the certificate.
+
+The window's phi-quantile is its r-th largest value, r = floor(N (1 - phi)) + 1. Top-k merging reads it from the
+largest values of each sub-window; sample-k merging from every i-th of them. A sub-window knows only itself, so N is
+its own count times the number of sub-windows. Tails are kept as (code, count) pairs.
+
+The certificate: if every list that was cut short ends at or below the merged answer, nothing above it is missing and
+the answer is exact. Without it the answer is still never above the exact value, which in turn is at most the larger
+of the answer and the highest end of a list that was cut short.
+"""
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from aomg.core.counts import merge_pairs
+from aomg.query import FewK, Query
+
+Integers = npt.NDArray[np.int64]
+
+MOST_ENTRIES = 1 << 16
+BURST_SAMPLES = 64
+_GOLDEN = 0.6180339887498949
+
+
+def rank_from_top(quantile: Decimal, count: int) -> int:
+    """r such that the phi-quantile of `count` values is the r-th largest."""
+    return count - max(math.ceil(Fraction(quantile) * count), 1) + 1
+
+
+@dataclass(frozen=True)
+class TailSizes:
+    """How much of one sub-window's tail is kept for one quantile: its depth, and entries for top-k and sample-k."""
+
+    depth: int
+    top: int
+    samples: int
+
+
+def inefficient(few_k: FewK, quantile: Decimal, count: float) -> bool:
+    """The paper's rule: fewer than `threshold` values of the sub-window lie beyond the quantile."""
+    return count * float(1 - quantile) < few_k.threshold
+
+
+def tail_sizes(query: Query, quantile: Decimal, count: int) -> TailSizes:
+    """Decide k_t and k_s of a sub-window of `count` values from the fraction or the budget."""
+    need = rank_from_top(quantile, count * query.sub_windows)
+    depth = min(need, count)
+    if query.few_k is None or not query.keeps_lists:
+        return TailSizes(depth, 0, min(depth, BURST_SAMPLES))
+    few_k = query.few_k
+    wants_top = inefficient(few_k, quantile, count)
+    if few_k.budget is not None:
+        entries = max(few_k.budget // query.sub_windows, 1)
+        top = min(entries, max(math.ceil(2 * need / query.sub_windows), 4)) if wants_top else 0
+        samples = entries - top
+    else:
+        samples = math.ceil(Fraction(str(few_k.fraction)) * need)
+        top = max(samples, math.ceil(need / query.sub_windows)) if wants_top else 0
+    return TailSizes(depth, min(top, count, MOST_ENTRIES), min(samples, depth, MOST_ENTRIES))
+
+
+def largest(codes: Integers, counts: Integers, entries: int) -> tuple[Integers, Integers]:
+    """Keep the `entries` largest values of ordered pairs, as ordered pairs."""
+    from_top = np.cumsum(counts[::-1])
+    kept = int(np.searchsorted(from_top, entries)) + 1
+    numbers = counts[codes.size - kept :].copy()
+    numbers[0] -= max(int(from_top[min(kept, from_top.size) - 1]) - entries, 0)
+    return codes[codes.size - kept :], numbers
+
+
+def sample_positions(depth: int, samples: int, number: int, offset: str) -> Integers:
+    """Ranks from the top, 1..depth, of an interval sample.
+
+    "rotate" starts at another of the interval's positions in every sub-window, which makes the expected number of
+    samples above any value right; "paper" ends every interval and reads too low.
+    """
+    steps = np.arange(samples, dtype=np.int64)
+    if offset == "paper":
+        return -(-((steps + 1) * depth) // samples)
+    if depth % samples == 0:
+        interval = depth // samples
+        return steps * interval + 1 + number % interval
+    start = (number * _GOLDEN) % 1.0 or 1.0
+    return np.clip(np.ceil((steps + start) * (depth / samples)).astype(np.int64), 1, depth)
+
+
+def sample(codes: Integers, counts: Integers, positions: Integers) -> tuple[Integers, Integers]:
+    """Read the values at these ranks from the top, as ordered pairs."""
+    from_top = np.cumsum(counts[::-1])
+    picked = codes[::-1][np.searchsorted(from_top, positions)]
+    return merge_pairs(picked, np.ones(picked.size, np.int64))
+
+
+class OrderedCounts:
+    """The merged lists of the live sub-windows: ordered (code, count) pairs that lists enter and leave.
+
+    Entering and leaving cost one pass over the distinct codes.
+    """
+
+    def __init__(self) -> None:
+        self.codes = np.empty(0, np.int64)
+        self.counts = np.empty(0, np.int64)
+        self.total = 0
+
+    def add(self, codes: Integers, counts: Integers) -> None:
+        """Let a list enter."""
+        if codes.size == 0:
+            return
+        at = np.searchsorted(self.codes, codes)
+        known = np.zeros(codes.size, bool)
+        inside = at < self.codes.size
+        known[inside] = self.codes[at[inside]] == codes[inside]
+        self.counts[at[known]] += counts[known]
+        if not known.all():
+            self.codes = np.insert(self.codes, at[~known], codes[~known])
+            self.counts = np.insert(self.counts, at[~known], counts[~known])
+        self.total += int(counts.sum())
+
+    def remove(self, codes: Integers, counts: Integers) -> None:
+        """Let a list leave that had entered."""
+        if codes.size == 0:
+            return
+        at = np.searchsorted(self.codes, codes)
+        self.counts[at] -= counts
+        empty = at[self.counts[at] == 0]
+        if empty.size:
+            self.codes = np.delete(self.codes, empty)
+            self.counts = np.delete(self.counts, empty)
+        self.total -= int(counts.sum())
+
+    def largest(self, rank: int) -> int:
+        """The code of the rank-th largest value; rank <= total. Looks at the top only."""
+        look = 64
+        while True:
+            from_top = np.cumsum(self.counts[: -look - 1 : -1])
+            if from_top[-1] >= rank:
+                return int(self.codes[-1 - int(np.searchsorted(from_top, rank))])
+            look *= 4
+
+    def between(self, low: int, high: int) -> tuple[Integers, Integers]:
+        """The pairs with low <= code <= high."""
+        first, end = np.searchsorted(self.codes, low), np.searchsorted(self.codes, high, side="right")
+        return self.codes[first:end], self.counts[first:end]

@@ -1,0 +1,282 @@
+"""What is asked: a window, its quantiles, and how much may be forgotten. Checked once, then frozen.
+
+A query's fingerprint is the same in every process and changes with everything that changes an answer or a state,
+so it guards saved states and checkpoints.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal
+
+import numpy as np
+
+from aomg.errors import QueryError
+
+_MICROSECONDS = {
+    "microsecond": 1,
+    "us": 1,
+    "millisecond": 1_000,
+    "ms": 1_000,
+    "second": 1_000_000,
+    "s": 1_000_000,
+    "minute": 60_000_000,
+    "min": 60_000_000,
+    "hour": 3_600_000_000,
+    "h": 3_600_000_000,
+    "day": 86_400_000_000,
+    "d": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+MOST_SUB_WINDOWS = 1 << 22
+MOST_ELEMENTS = 1 << 31
+FINEST_GUARANTEE = 0.005  # the envelope counts at three digits
+
+
+def microseconds(duration: Any, name: str) -> int:
+    """Whole microseconds of "1 hour", a timedelta or a timedelta64. Refuses plain numbers: a unit must be said."""
+    if isinstance(duration, timedelta):
+        return duration // timedelta(microseconds=1)
+    if isinstance(duration, np.timedelta64):
+        if np.isnat(duration):
+            raise QueryError(f"{name} is NaT; give a duration such as '1 hour'")
+        return int(duration.astype("timedelta64[us]").astype(np.int64))
+    if isinstance(duration, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*", duration)
+        unit = match.group(2).lower() if match else ""
+        scale = _MICROSECONDS.get(unit) or _MICROSECONDS.get(unit.removesuffix("s"))
+        if match and scale:
+            exact = Decimal(match.group(1)) * scale
+            if exact == int(exact):
+                return int(exact)
+        raise QueryError(f"{name}={duration!r} is no duration; write a number and a unit, such as '90 seconds'")
+    raise QueryError(f"{name} must be a duration such as '1 minute', a timedelta or a timedelta64, not {duration!r}")
+
+
+def decimal_of(quantile: Any) -> Decimal:
+    """The exact decimal that was written: 0.999 is 999/1000, not the double nearest to it."""
+    try:
+        if isinstance(quantile, Decimal):
+            exact = quantile
+        elif isinstance(quantile, str):
+            exact = Decimal(quantile)
+        elif isinstance(quantile, (int, float, np.integer, np.floating)) and not isinstance(quantile, bool):
+            exact = Decimal(str(quantile.item() if isinstance(quantile, np.generic) else quantile))
+        else:
+            raise QueryError(f"a quantile must be a number or its decimal text, not {quantile!r}")
+    except InvalidOperation:
+        raise QueryError(f"{quantile!r} is no decimal number") from None
+    return exact.normalize()
+
+
+@dataclass(frozen=True)
+class FewK:
+    """Few-k merging: how much of each sub-window's tail is kept, and when it answers.
+
+    fraction
+        Share of the exact need N(1-phi) that each sub-window keeps for a high quantile, in (0, 1].
+    budget
+        Instead of a fraction: the entries that a whole window may keep for each high quantile (the paper's B);
+        a sub-window gets B P / N of them, top-k first, the rest for sample-k.
+    high
+        Quantiles from here on are high: they have tails, and bursts are watched at their depth.
+    threshold
+        Top-k answers where P(1-phi) is below this (statistical inefficiency).
+    burst
+        Effect size, in (0, 1), above which a sub-window's tail counts as larger than the one before.
+    offset
+        Where interval sampling starts: "rotate" moves with the sub-window's number and is unbiased, "paper" takes
+        every i-th value and is biased low.
+    always
+        Keep the lists even where the band answers. Without a guarantee they are always kept.
+    """
+
+    fraction: float = 0.5
+    budget: int | None = None
+    high: float = 0.99
+    threshold: float = 10
+    burst: float = 0.5
+    offset: Literal["rotate", "paper"] = "rotate"
+    always: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse settings that mean nothing."""
+        if not 0 < self.fraction <= 1:
+            raise QueryError(f"few_k.fraction={self.fraction!r} must lie in (0, 1]")
+        if self.budget is not None and (not isinstance(self.budget, int) or self.budget < 1):
+            raise QueryError(f"few_k.budget={self.budget!r} must be a whole number of entries, or None")
+        if not 0 < self.high <= 1:
+            raise QueryError(f"few_k.high={self.high!r} must be a quantile in (0, 1]")
+        if not self.threshold >= 0:
+            raise QueryError(f"few_k.threshold={self.threshold!r} must not be negative")
+        if not 0 < self.burst < 1:
+            raise QueryError(f"few_k.burst={self.burst!r} must lie in (0, 1)")
+        if self.offset not in ("rotate", "paper"):
+            raise QueryError(f"few_k.offset={self.offset!r} must be 'rotate' or 'paper'")
+
+
+@dataclass(frozen=True)
+class Query:
+    """A sliding (or, with size == period, tumbling) window and what to tell of it.
+
+    size, period
+        Both whole numbers of elements, or both durations ("1 hour", timedelta, timedelta64). The size is a
+        multiple of the period; a sub-window is one period long.
+    quantiles
+        In (0, 1], each once, in any order; the phi-quantile is the ceil(phi n)-th smallest value.
+    thresholds
+        Values of which `Result.below` tells the share of events at or below them.
+    digits
+        Significant decimal digits that are kept, 1 to 6, or None for raw values.
+    guarantee
+        No estimate is further than this, relatively, from the exact quantile. None means
+        max(0.02, 2 * 10^(1 - digits)); False keeps no envelope and guarantees no error.
+    few_k
+        Few-k merging, or None.
+    lateness
+        How long beyond its end a sub-window in event time stays open.
+    partial
+        Answer from the first sub-window on; False waits until all of the window's are non-empty.
+    """
+
+    size: Any
+    period: Any
+    quantiles: Any = (0.5, 0.9, 0.99, 0.999)
+    thresholds: Any = ()
+    digits: int | None = 3
+    guarantee: Any = None
+    few_k: FewK | None = field(default_factory=FewK)
+    lateness: Any = "10 seconds"
+    partial: bool = True
+    as_paper: bool = False
+
+    def __post_init__(self) -> None:
+        """Check everything once and keep it in one form."""
+        put = object.__setattr__
+        counted = isinstance(self.period, (int, np.integer)) and not isinstance(self.period, bool)
+        if counted != (isinstance(self.size, (int, np.integer)) and not isinstance(self.size, bool)):
+            raise QueryError(
+                f"size={self.size!r} and period={self.period!r} must both count elements or both be durations"
+            )
+        put(self, "counted", counted)
+        for name in ("size", "period"):
+            length = int(getattr(self, name)) if counted else microseconds(getattr(self, name), name)
+            if length < 1:
+                raise QueryError(f"{name}={getattr(self, name)!r} must be positive")
+            put(self, name, length)
+        if self.size % self.period:
+            below = self.size // self.period * self.period
+            raise QueryError(
+                f"size={self.size} is no multiple of period={self.period}; "
+                f"the nearest that are: {below or self.period} and {below + self.period}"
+            )
+        if counted and self.period >= MOST_ELEMENTS:
+            raise QueryError(f"period={self.period} is too large: a sub-window holds fewer than 2^31 elements")
+        if self.size // self.period > MOST_SUB_WINDOWS:
+            raise QueryError(f"a window of {self.size // self.period} periods is too long; at most {MOST_SUB_WINDOWS}")
+        put(self, "lateness", microseconds(self.lateness, "lateness"))
+        put(self, "quantiles", _checked_quantiles(self.quantiles))
+        put(self, "thresholds", _checked_thresholds(self.thresholds))
+        if self.digits is not None and (
+            isinstance(self.digits, bool) or not isinstance(self.digits, (int, np.integer)) or not 1 <= self.digits <= 6
+        ):
+            raise QueryError(f"digits={self.digits!r} must be 1 to 6, or None for raw values")
+        put(self, "guarantee", self._checked_guarantee())
+        if self.few_k is not None and not isinstance(self.few_k, FewK):
+            raise QueryError(f"few_k must be aomg.FewK(...) or None, not {self.few_k!r}")
+        put(self, "partial", bool(self.partial))
+
+    @classmethod
+    def paper(
+        cls, size: Any, period: Any, quantiles: Any = (0.5, 0.9, 0.99, 0.999), few_k: FewK | None = None
+    ) -> "Query":
+        """Return the query as the paper ran it: raw values, plain mean, no envelope, full windows only."""
+        return cls(
+            size, period, quantiles=quantiles, digits=None, guarantee=False, few_k=few_k, partial=False, as_paper=True
+        )
+
+    counted: bool = field(init=False, default=True, repr=False, compare=False)
+
+    def _checked_guarantee(self) -> float | None:
+        finest = 0.5 * 10.0 ** (1 - self.digits) if self.digits is not None else FINEST_GUARANTEE
+        finest = max(finest, FINEST_GUARANTEE)
+        if self.guarantee is False:
+            return None
+        if self.guarantee is None:
+            return 0.02 if self.digits is None else max(0.02, 2 * 10.0 ** (1 - self.digits))
+        try:
+            asked = float(self.guarantee)
+        except (TypeError, ValueError):
+            raise QueryError(f"guarantee={self.guarantee!r} must be a relative error, None or False") from None
+        if self.guarantee is True or not finest <= asked < float("inf"):
+            raise QueryError(
+                f"guarantee={self.guarantee!r} is not possible with digits={self.digits}; the finest is {finest:g}"
+            )
+        return asked
+
+    @property
+    def sub_windows(self) -> int:
+        """How many sub-windows a window has."""
+        return int(self.size // self.period)
+
+    @property
+    def high(self) -> tuple[Decimal, ...]:
+        """The high quantiles: those with tails, at whose depth bursts are watched."""
+        from_here = decimal_of((self.few_k or FewK()).high)
+        return tuple(q for q in self.quantiles if from_here <= q < 1)
+
+    @property
+    def keeps_lists(self) -> bool:
+        """Whether sub-windows keep few-k lists: always without a guarantee, else on request."""
+        return self.few_k is not None and (self.guarantee is None or self.few_k.always)
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits, equal for equal queries in every process and version of Python."""
+        return hashlib.blake2b(self.text().encode(), digest_size=16).hexdigest()
+
+    def text(self) -> str:
+        """One line that says all of the query, in a fixed order."""
+        few_k = "none"
+        if self.few_k is not None:
+            k = self.few_k
+            few_k = (
+                f"{k.fraction!r}/{k.budget!r}/{k.high!r}/{k.threshold!r}/{k.burst!r}/{k.offset}/{int(k.always)}"
+            )
+        return (
+            f"aomg 1; {'elements' if self.counted else 'microseconds'} {self.size}/{self.period}; "
+            f"quantiles {','.join(map(str, self.quantiles))}; thresholds {','.join(map(repr, self.thresholds))}; "
+            f"digits {self.digits}; guarantee {self.guarantee!r}; few_k {few_k}; lateness {self.lateness}; "
+            f"partial {int(self.partial)}; paper {int(self.as_paper)}"
+        )
+
+
+def _checked_quantiles(given: Any) -> tuple[Decimal, ...]:
+    given = (given,) if isinstance(given, (int, float, str, Decimal)) else tuple(given)
+    quantiles = tuple(decimal_of(q) for q in given)
+    if not quantiles:
+        raise QueryError("quantiles is empty; ask for one at least, such as 0.99")
+    for q in quantiles:
+        if not (q.is_finite() and 0 < q <= 1):
+            raise QueryError(f"quantile {q} must lie in (0, 1]; 99 % is 0.99")
+        if isinstance(exponent := q.as_tuple().exponent, int) and exponent < -9:
+            raise QueryError(f"quantile {q} has more than nine decimals; round it")
+    if len(set(quantiles)) < len(quantiles):
+        twice = next(q for q in quantiles if quantiles.count(q) > 1)
+        raise QueryError(f"quantile {twice} is given twice")
+    return quantiles
+
+
+def _checked_thresholds(given: Any) -> tuple[float, ...]:
+    given = (given,) if isinstance(given, (int, float)) else tuple(given)
+    try:
+        thresholds = tuple(float(t) for t in given)
+    except (TypeError, ValueError, OverflowError):
+        raise QueryError(f"thresholds={given!r} must be numbers") from None
+    if not all(np.isfinite(thresholds)):
+        raise QueryError(f"thresholds={given!r} must be finite")
+    if len(set(thresholds)) < len(thresholds):
+        raise QueryError(f"thresholds={given!r} names one twice")
+    return thresholds

@@ -1,0 +1,256 @@
+"""What is answered. Results are kept in columns and become objects when they are looked at."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from aomg.errors import QueryError, UnknownQuantileError
+from aomg.query import Query, decimal_of
+
+METHODS = ("exact", "band", "envelope", "mean", "top-k", "sample-k")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One quantile: `low <= exact <= high` always, and low <= value <= high.
+
+    method is how the value was found: "exact" (certified to the code), "band" and "envelope" (within the guarantee),
+    "mean" (Level 2), "top-k" and "sample-k" (few-k merging). bound and bound_corrected are Theorem 1's, with the
+    paper's constant and with the one its proof needs; None where its assumptions cannot hold.
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str
+    bound: float | None = None
+    bound_corrected: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The share of events at or below a threshold: low <= exact <= high."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Result:
+    """The answer for one window. Looks into its columns; costs nothing until something is read."""
+
+    __slots__ = ("_results", "_row")
+
+    def __init__(self, results: "Results", row: int) -> None:
+        self._results = results
+        self._row = row
+
+    @property
+    def start(self) -> Any:
+        """First element or instant of the window."""
+        return self._results.starts[self._row].item() if self._counted else self._results.starts[self._row]
+
+    @property
+    def end(self) -> Any:
+        """First element or instant after the window."""
+        return self._results.ends[self._row].item() if self._counted else self._results.ends[self._row]
+
+    @property
+    def _counted(self) -> bool:
+        return self._results.query.counted
+
+    @property
+    def count(self) -> int:
+        """Events in the window."""
+        return int(self._results.counts[self._row])
+
+    @property
+    def minimum(self) -> float:
+        """Smallest value (longs beyond 2^53 rounded down to a double)."""
+        return float(self._results.minima[self._row])
+
+    @property
+    def maximum(self) -> float:
+        """Largest value (longs beyond 2^53 rounded up to a double)."""
+        return float(self._results.maxima[self._row])
+
+    @property
+    def sub_windows(self) -> int:
+        """Live sub-windows that hold at least one event."""
+        return int(self._results.sub_windows[self._row])
+
+    @property
+    def burst(self) -> bool:
+        """Whether the newest sub-window's tail is larger than the one before, or continues such a burst."""
+        return bool(self._results.bursts[self._row])
+
+    @property
+    def burst_score(self) -> float:
+        """Mean of sign(x - y) over pairs of the newest tail and the one before, in [-1, 1]."""
+        return float(self._results.burst_scores[self._row])
+
+    def __getitem__(self, quantile: Any) -> Estimate:
+        """Return the estimate of one of the query's quantiles."""
+        column = self._results.column_of(quantile)
+        value, low, high = self._results.estimates(column)[self._row]
+        bounds = self._results.bounds
+        bound, corrected = (None, None) if bounds is None else bounds[self._row, column]
+        return Estimate(
+            float(value),
+            float(low),
+            float(high),
+            METHODS[self._results.methods(column)[self._row]],
+            None if bound is None or np.isnan(bound) else float(bound),
+            None if corrected is None or np.isnan(corrected) else float(corrected),
+        )
+
+    def below(self, threshold: float) -> Share:
+        """Return the share of events at or below one of the query's thresholds."""
+        return Share(*map(float, self._results.shares(threshold)[self._row]))
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when every field is, bit for bit."""
+        if not isinstance(other, Result):
+            return NotImplemented
+        return self._results[self._row : self._row + 1] == other._results[other._row : other._row + 1]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Say the window and its quantiles."""
+        quantiles = ", ".join(
+            f"{q}: {e.value:g} [{e.low:g}..{e.high:g}] {e.method}"
+            for q in self._results.query.quantiles
+            if (e := self[q])
+        )
+        return f"Result({self.start}..{self.end}, count={self.count}, {quantiles})"
+
+
+class Results(Sequence[Result]):
+    """Results in the order of their ends, in columns; `results[i]` is a Result, a slice is Results."""
+
+    def __init__(self, query: Query, rows: npt.NDArray[np.int64], bounds: npt.NDArray[np.float64] | None = None):
+        self.query = query
+        self.rows = rows
+        self.bounds = bounds
+
+    @property
+    def _reals(self) -> npt.NDArray[np.float64]:
+        return self.rows.view(np.float64)
+
+    @property
+    def ends(self) -> npt.NDArray[Any]:
+        """Where each window ends (exclusive): element numbers, or datetime64[us] in UTC."""
+        ends = (self.rows[:, 0] + 1) * self.query.period
+        return ends if self.query.counted else ends.astype("datetime64[us]")
+
+    @property
+    def starts(self) -> npt.NDArray[Any]:
+        """Where each window starts."""
+        return self.ends - (self.query.size if self.query.counted else np.timedelta64(self.query.size, "us"))
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Events of each window."""
+        return self.rows[:, 1]
+
+    @property
+    def sub_windows(self) -> npt.NDArray[np.int64]:
+        """Live non-empty sub-windows of each window."""
+        return self.rows[:, 2]
+
+    @property
+    def bursts(self) -> npt.NDArray[np.bool_]:
+        """Whether each window's newest sub-window is a burst."""
+        return self.rows[:, 3] != 0
+
+    @property
+    def minima(self) -> npt.NDArray[np.float64]:
+        """Smallest value of each window."""
+        return self._reals[:, 4]
+
+    @property
+    def maxima(self) -> npt.NDArray[np.float64]:
+        """Largest value of each window."""
+        return self._reals[:, 5]
+
+    @property
+    def burst_scores(self) -> npt.NDArray[np.float64]:
+        """The burst detector's score of each newest sub-window."""
+        return self._reals[:, 6]
+
+    def column_of(self, quantile: Any) -> int:
+        """Which of the query's quantiles this is."""
+        try:
+            return self.query.quantiles.index(decimal_of(quantile))  # type: ignore[no-any-return]
+        except (ValueError, QueryError):
+            asked = ", ".join(map(str, self.query.quantiles))
+            raise UnknownQuantileError(f"{quantile!r} is no quantile of this query; it has {asked}") from None
+
+    def estimates(self, column: int) -> npt.NDArray[np.float64]:
+        """Value, low and high of one quantile, a row for each window."""
+        return self._reals[:, 7 + 4 * column : 10 + 4 * column]
+
+    def methods(self, column: int) -> npt.NDArray[np.int64]:
+        """Index into METHODS of one quantile, for each window."""
+        return self.rows[:, 10 + 4 * column]
+
+    def values(self, quantile: Any) -> npt.NDArray[np.float64]:
+        """The values of one quantile, for each window."""
+        return self.estimates(self.column_of(quantile))[:, 0]
+
+    def shares(self, threshold: float) -> npt.NDArray[np.float64]:
+        """Value, low and high of the share at or below one of the query's thresholds."""
+        try:
+            at = self.query.thresholds.index(float(threshold))
+        except (ValueError, TypeError):
+            asked = ", ".join(map(str, self.query.thresholds)) or "none"
+            raise UnknownQuantileError(f"{threshold!r} is no threshold of this query; it has {asked}") from None
+        first = 7 + 4 * len(self.query.quantiles) + 3 * at
+        return self._reals[:, first : first + 3]
+
+    def __len__(self) -> int:
+        """How many windows there are."""
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Results": ...
+    def __getitem__(self, index: int | slice) -> "Result | Results":
+        """Return one Result, or the Results of a slice."""
+        if isinstance(index, slice):
+            return Results(self.query, self.rows[index], None if self.bounds is None else self.bounds[index])
+        row = range(len(self.rows))[index]
+        return Result(self, row)
+
+    def __iter__(self) -> Iterator[Result]:
+        """Go through the results in the order of their ends."""
+        for row in range(len(self.rows)):
+            yield Result(self, row)
+
+    def __add__(self, other: "Results") -> "Results":
+        """Join two sequences of results of the same query."""
+        bounds = None
+        if self.bounds is not None and other.bounds is not None:
+            bounds = np.concatenate([self.bounds, other.bounds])
+        return Results(self.query, np.concatenate([self.rows, other.rows]), bounds)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when the queries and every bit of the rows are."""
+        if not isinstance(other, Results):
+            return NotImplemented
+        if self.query != other.query or not np.array_equal(self.rows, other.rows):
+            return False
+        if self.bounds is None or other.bounds is None:
+            return self.bounds is other.bounds
+        return np.array_equal(self.bounds, other.bounds, equal_nan=True)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Say how many there are, and the last one."""
+        return f"Results({len(self)}{', last ' + repr(self[-1]) if len(self) else ''})"

@@ -32,7 +32,7 @@ HAS_ENVELOPE = 15
 # registers: where the areas of the state begin
 AT_PHI, AT_DEPTH, AT_THRESHOLD, AT_LEAD, AT_FIRST, AT_SLOTS = 16, 17, 18, 19, 20, 21
 AT_COUNTS, AT_TOTAL, AT_SUPER_TOTAL, AT_FINE, AT_ACTIVE = 22, 23, 24, 25, 26
-AT_FOLD, AT_WEDGE, WEDGE_ROOM = 27, 28, 29
+AT_FOLD, AT_EXTREME, EXTREME_ROOM, ENTERED, TURNED = 27, 28, 29, 30, 31
 # registers: the open sub-window
 FILLED, OPEN_NUMBER, REFUSED, INTEGRAL = 32, 33, 34, 35
 NEGATIVE_FAR, NEGATIVE_NEAR, HAS_ZERO, POSITIVE_NEAR, POSITIVE_FAR = 36, 37, 38, 39, 40
@@ -1104,38 +1104,58 @@ def _word(words, at, word):
     return words[(at >> 3) + word]
 
 
-@inlined
-def _wedge_push(state, wedge, value, number):
-    """Keep the running maximum of the live values: those that a later, larger one has not outlived."""
-    room = state[WEDGE_ROOM]
-    base = state[AT_WEDGE] + wedge * (2 * room + 2)
-    area = state[base : base + 2 * room + 2]
-    first, end = area[0], area[1]
-    while end > first and area[2 * end] <= value:
-        end -= 1
-    if end == room:
-        live = end - first
-        for i in range(2 * live):
-            area[2 + i] = area[2 + 2 * first + i]
-        first, end = np.int64(0), live
-        area[0] = 0
-    area[2 + 2 * end] = value
-    area[3 + 2 * end] = number
-    area[1] = end + 1
+# Extremes: for each quantile the largest and the smallest of the live sub-windows' codes (kept negated, so that all
+# are maxima), then maximum and minimum. Two stacks each: those that came since the last turn have one running
+# maximum; those before it have the maximum of each and all that followed it until the turn. No step depends on the
+# data, and a turn every window's length costs one addition for each value.
 
 
 @inlined
-def _wedge_expire(state, wedge, before):
-    room = state[WEDGE_ROOM]
-    base = state[AT_WEDGE] + wedge * (2 * room + 2)
-    while state[base] < state[base + 1] and state[base + 3 + 2 * state[base]] < before:
-        state[base] += 1
+def _extremes(state):
+    return 2 * state[QUANTILES] + 2
 
 
 @inlined
-def _wedge_top(state, wedge):
-    base = state[AT_WEDGE] + wedge * (2 * state[WEDGE_ROOM] + 2)
-    return state[base + 2 + 2 * state[base]]
+def _push_extreme(state, extreme, value):
+    """A value of the newest summary enters; its position is the number of summaries that ever entered."""
+    room = state[EXTREME_ROOM]
+    base = state[AT_EXTREME] + extreme * (2 * room + 1)
+    state[base] = max(state[base], value)
+    state[base + 1 + state[ENTERED] % room] = value
+
+
+@compiled
+def _turn_extremes(state):
+    """All that is live moves to the second stack, each with the maximum of itself and those after it."""
+    room = state[EXTREME_ROOM]
+    last = state[ENTERED]
+    for extreme in range(_extremes(state)):
+        base = state[AT_EXTREME] + extreme * (2 * room + 1)
+        largest = -(2**62) * 2
+        at = last % room
+        for _ in range(state[LIVE_SUMMARIES]):
+            largest = max(largest, state[base + 1 + at])
+            state[base + 1 + room + at] = largest
+            at = room - 1 if at == 0 else at - 1
+        state[base] = -(2**62) * 2
+    state[TURNED] = last + 1
+
+
+@inlined
+def _settle_extremes(state):
+    """Make the stacks ready to be read: turn them when the second one has been used up."""
+    oldest = state[ENTERED] - state[LIVE_SUMMARIES] + 1
+    if oldest >= state[TURNED]:
+        _turn_extremes(state)
+
+
+@inlined
+def _extreme(state, extreme):
+    """The largest live value; after _settle_extremes, with something live."""
+    room = state[EXTREME_ROOM]
+    base = state[AT_EXTREME] + extreme * (2 * room + 1)
+    oldest = (state[ENTERED] - state[LIVE_SUMMARIES] + 1) % room
+    return max(state[base], state[base + 1 + room + oldest])
 
 
 @compiled
@@ -1400,8 +1420,6 @@ def expire(state, ring, words, before):
         deaccumulate(state, ring, words, oldest)
         state[RING_BEFORE] = oldest
         state[RING_OLDEST] = next_record(state, words, oldest) if state[LIVE_SUMMARIES] > 0 else -1
-    for wedge in range(2 * state[QUANTILES] + 2):
-        _wedge_expire(state, wedge, before)
 
 
 @compiled
@@ -1419,11 +1437,12 @@ def enter(state, halves, ring, words, at):
             state[LAST_BURST] = number
         elif state[FLAG] < 0:
             state[LAST_RELEASE] = number
+    state[ENTERED] += 1
     for q in range(quantiles):
-        _wedge_push(state, 2 * q, head[HEAD_WORDS + q], number)
-        _wedge_push(state, 2 * q + 1, -head[HEAD_WORDS + q], number)
-    _wedge_push(state, 2 * quantiles, key_of_double(_double(head[HEAD_MAXIMUM])), number)
-    _wedge_push(state, 2 * quantiles + 1, -key_of_double(_double(head[HEAD_MINIMUM])), number)
+        _push_extreme(state, 2 * q, head[HEAD_WORDS + q])
+        _push_extreme(state, 2 * q + 1, -head[HEAD_WORDS + q])
+    _push_extreme(state, 2 * quantiles, key_of_double(_double(head[HEAD_MAXIMUM])))
+    _push_extreme(state, 2 * quantiles + 1, -key_of_double(_double(head[HEAD_MINIMUM])))
     state[NEWEST_NUMBER] = number
     state[RING_NEWEST] = at
     if state[RING_OLDEST] < 0:
@@ -1490,12 +1509,17 @@ def within(value, low, high, guarantee):
 
 
 @inlined
-def _known_value(state, code, number, rank, integral):
-    """The value of the `rank`-th largest of a code's `number` values: spread evenly, or ties on its edge."""
+def _known_value(state, code, at, number, rank, integral):
+    """The value of the `rank`-th largest of a code's `number` values: spread evenly, or ties on its edge.
+
+    `at` is where the code's count is, between those of its neighbours in the bucket.
+    """
     low, high = interval(state, code, integral)
     value = low
     if low != high:
-        if number >= TIES and _beside_is_empty(state, code, True) and _beside_is_empty(state, code, False):
+        slot = code & 15
+        alone = number >= TIES and (slot == 15 or state[at + 1] == 0) and (slot == 0 or state[at - 1] == 0)
+        if alone and _beside_is_empty(state, code, True) and _beside_is_empty(state, code, False):
             value = low if low >= 0.0 else high
         else:
             value = high - (high - low) * ((rank - 0.5) / number)
@@ -1546,8 +1570,9 @@ def compute_result(state, number, out):
     reals = out.view(np.float64)
     integral = state[LIVE_REAL] == 0
     guarantee = _double(state[GUARANTEE])
-    minimum = double_of_key(-_wedge_top(state, 2 * quantiles + 1))
-    maximum = double_of_key(_wedge_top(state, 2 * quantiles))
+    _settle_extremes(state)
+    minimum = double_of_key(-_extreme(state, 2 * quantiles + 1))
+    maximum = double_of_key(_extreme(state, 2 * quantiles))
     out[OUT_NUMBER] = number
     out[OUT_COUNT] = count
     out[OUT_SUMMARIES] = state[LIVE_SUMMARIES]
@@ -1566,7 +1591,7 @@ def compute_result(state, number, out):
         phi = state[AT_PHI] + PHI_WIDTH * q
         column = state[phi + PHI_COLUMN]
         above = count - _live_rank(state, phi, count) + 1
-        lowest, highest = -_wedge_top(state, 2 * column + 1), _wedge_top(state, 2 * column)
+        lowest, highest = -_extreme(state, 2 * column + 1), _extreme(state, 2 * column)
         value, method = np.nan, METHOD_MEAN
         if state[HAS_ENVELOPE]:
             place = place_of(state, active[i])
@@ -1592,7 +1617,7 @@ def compute_result(state, number, out):
                     passed_in += state[at + slot]
                 number = state[at + slot]
                 rank = over - (passed_in - number)
-                value, low, high = _known_value(state, (bucket << 4) | slot, number, rank, integral)
+                value, low, high = _known_value(state, (bucket << 4) | slot, at + slot, number, rank, integral)
                 method = METHOD_EXACT
             else:
                 value = _partly_known_value(state, bucket, total, known, over, integral, bounds)
@@ -1811,7 +1836,8 @@ def record_is_sound(state, record):
 def push_counted(state, table, ring, bits, start, real, out):
     """Push elements of windows counted in elements, from `start` on.
 
-    Returns (next element, rows of results); stops early, before a close, when the ring needs to grow.
+    Returns (next element, rows of results, elements of the open sub-window); stops early, before a close, when the
+    ring needs to grow.
     """
     halves = state.view(np.int32)
     words = ring.view(np.int64)
@@ -1829,11 +1855,11 @@ def push_counted(state, table, ring, bits, start, real, out):
             expire(state, ring, words, number - state[SUB_WINDOWS] + 1)
             at = find_room(state, words, record_room(state))
             if at < 0:
-                return i, rows
+                return i, rows, state[FILLED]
             close_dense(state, halves, counts, ring, words, at, number)
             enter(state, halves, ring, words, at)
             state[OPEN_NUMBER] += 1
             if state[PARTIAL] or state[LIVE_SUMMARIES] == state[SUB_WINDOWS]:
                 compute_result(state, number, out[rows])
                 rows += 1
-    return i, rows
+    return i, rows, state[FILLED]

@@ -55,8 +55,7 @@ def table_of(digits: int, guarantee: float) -> npt.NDArray[np.uint16]:
         v = np.arange(10**decade, min(10 ** (decade + 1), k.TABLE_REACH))
         lead = v // 10 ** (decade - digits + 1) if decade >= digits - 1 else v * 10 ** (digits - 1 - decade)
         table[v] = 256 + decade * per_decade * 256 + cells[lead - first]
-    table.flags.writeable = False
-    return table
+    return table  # left writeable: Numba is slower to recognise arrays that are not
 
 
 def _fraction(quantile: Decimal) -> tuple[int, int]:
@@ -72,7 +71,7 @@ def new_state(query: Query) -> Integers:
     half = k.DECADES * per_decade + 1
     places, leads = 2 * half, 9 * 10 ** (digits - 1)
     quantiles, thresholds, depths = len(query.quantiles), len(query.thresholds), query.high
-    room = query.sub_windows + 2
+    room = query.sub_windows + 1
 
     size = k.REGISTERS
     offsets: dict[int, int] = {}
@@ -87,7 +86,7 @@ def new_state(query: Query) -> Integers:
         (k.AT_PLACE, places),
         (k.AT_DECADE, half),
         (k.AT_ACTIVE, places + 1),
-        (k.AT_WEDGE, (2 * quantiles + 2) * (2 * room + 2)),
+        (k.AT_EXTREME, (2 * quantiles + 2) * (2 * room + 1)),
         (k.AT_FOLD, 2 * k.FOLD_WIDTH * half),
         (k.AT_COUNTS, 128 * places),
         (k.AT_TOTAL, 16 * places),
@@ -105,7 +104,7 @@ def new_state(query: Query) -> Integers:
     state[k.QUANTILES], state[k.THRESHOLDS], state[k.DEPTHS] = quantiles, thresholds, len(depths)
     state[k.PARTIAL], state[k.BAND_Z], state[k.BAND_EXTRA] = query.partial, Z, EXTRA
     state[k.HAS_ENVELOPE] = query.guarantee is not None
-    state[k.WEDGE_ROOM] = room
+    state[k.EXTREME_ROOM] = room
     reals = state.view(np.float64)
     reals[k.GUARANTEE] = guarantee * (1 - _EPSILON)
     reals[k.BURST_EFFECT] = (query.few_k or FewK()).burst

@@ -25,6 +25,7 @@ Integers = npt.NDArray[np.int64]
 
 _NEVER = int(k.NONE)
 _EXACT_INTEGERS = 1 << 53
+_INTEGER = np.dtype(np.int64)
 
 
 class Operator:
@@ -47,6 +48,7 @@ class Operator:
         self._state = self._sliding.state
         self._fine = FineCounts() if self._sliding.codec is not self._sliding.dense else None
         self._fused = query.counted and self._sliding.refinement is None
+        self._filled = 0  # of the fused loop, as a Python number
         self._nulls = 0
         self._late = 0
         self._finished = False
@@ -134,7 +136,7 @@ class Operator:
         """
         if self._finished:
             raise FinishedError("this operator has finished its stream; make a new one for the next")
-        if self._fused and times is None and type(values) is np.ndarray and values.dtype == np.int64:
+        if self._fused and times is None and type(values) is np.ndarray and values.dtype is _INTEGER:
             if values.ndim == 1 and values.flags.c_contiguous:
                 return self._push_fused(values)
         if self.query.counted != (times is None):
@@ -150,16 +152,20 @@ class Operator:
 
     def _push_fused(self, values: npt.NDArray[Any]) -> Results:
         """All four verbs in one compiled loop."""
-        sliding, state = self._sliding, self._state
-        bits = values.view(np.int64)
-        real = values.dtype == np.float64
-        rows = np.empty((int(state[k.FILLED] + bits.size) // self.query.period, sliding.columns), np.int64)
-        done, written = k.push_counted(state, sliding.table, sliding.ring, bits, 0, real, rows)
-        while done < bits.size or state[k.FILLED] == self.query.period:
-            sliding.grow(int(k.record_room(state)))
-            done, more = k.push_counted(state, sliding.table, sliding.ring, bits, done, real, rows[written:])
+        sliding, period = self._sliding, self.query.period
+        size = values.size
+        real = values.dtype is not _INTEGER
+        bits = values.view(_INTEGER) if real else values
+        rows = np.empty(((self._filled + size) // period, sliding.columns), _INTEGER)
+        done, written, filled = k.push_counted(self._state, sliding.table, sliding.ring, bits, 0, real, rows)
+        while done < size or filled == period:
+            sliding.grow(int(k.record_room(self._state)))
+            done, more, filled = k.push_counted(
+                self._state, sliding.table, sliding.ring, bits, done, real, rows[written:]
+            )
             written += more
-        return Results(self.query, rows[:written])
+        self._filled = filled
+        return Results(self.query, rows if written == len(rows) else rows[:written])
 
     def _push_counted(self, values: npt.NDArray[Any]) -> Results:
         """Close sub-windows of `period` elements one by one."""
@@ -366,6 +372,7 @@ class Operator:
             operator._sliding.expire(number - 1)
             for counts in waiting.values():
                 operator._merge_open(counts)
+            operator._filled = int(operator._state[k.FILLED])
         else:
             if closed_to != _NEVER:
                 operator._sliding.expire(closed_to - 1)

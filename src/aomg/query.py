@@ -197,7 +197,7 @@ class Query:
             size, period, quantiles=quantiles, digits=None, guarantee=False, few_k=few_k, partial=False, as_paper=True
         )
 
-    counted: bool = field(init=False, default=True, repr=False, compare=False)
+    counted: bool = field(init=False, default=True, repr=False)
 
     def _checked_guarantee(self) -> float | None:
         finest = 0.5 * 10.0 ** (1 - self.digits) if self.digits is not None else FINEST_GUARANTEE

@@ -14,6 +14,7 @@ reported, only for the mean, and only where the assumptions can hold.
 import math
 from collections import deque
 from decimal import Decimal
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -64,17 +65,29 @@ def bandwidth(phi: float, count: int) -> float:
     return min(h, 0.5 * min(phi, 1 - phi))
 
 
-def inverse_density(quantile: Decimal, codec: Codec, codes: Integers, cumulative: Integers, integral: bool) -> float:
-    """1/f at a sub-window's quantile, from its ordered counts; NaN where it is too small or too discrete to tell."""
-    phi, count = float(quantile), int(cumulative[-1])
-    if not 0 < phi < 1 or count * min(phi, 1 - phi) < FEWEST_BEYOND:
-        return math.nan
-    h = bandwidth(phi, count)
-    at = np.searchsorted(cumulative, [max(math.ceil(count * (phi - h)), 1), min(math.ceil(count * (phi + h)), count)])
-    if at[0] == at[1]:
-        return math.nan
-    low, high = middles(codec, codes[at], integral)
-    return float((high - low) / (2 * h))
+@lru_cache(maxsize=1024)
+def _difference_ranks(quantiles: tuple[Decimal, ...], count: int) -> tuple[Integers, npt.NDArray[np.float64]]:
+    """The ranks on either side of each quantile and the probability between them; NaN where too few lie beyond."""
+    ranks, between = [], []
+    for phi in map(float, quantiles):
+        if count * min(phi, 1 - phi) < FEWEST_BEYOND:
+            ranks += [1, 1]
+            between.append(math.nan)
+            continue
+        h = bandwidth(phi, count)
+        ranks += [max(math.ceil(count * (phi - h)), 1), min(math.ceil(count * (phi + h)), count)]
+        between.append(2 * h)
+    return np.array(ranks), np.array(between)
+
+
+def inverse_densities(
+    quantiles: tuple[Decimal, ...], codec: Codec, codes: Integers, cumulative: Integers, integral: bool
+) -> npt.NDArray[np.float64]:
+    """1/f at a sub-window's quantiles, from its ordered counts; NaN where it is too small or too discrete to tell."""
+    ranks, between = _difference_ranks(quantiles, int(cumulative[-1]))
+    values = middles(codec, codes[np.searchsorted(cumulative, ranks)], integral)
+    rise = values[1::2] - values[0::2]
+    return np.where(rise > 0, rise, np.nan) / between
 
 
 def theorem_1(quantile: Decimal, count: int, inverse: float, spread: float, sub_windows: int) -> tuple[float, float]:

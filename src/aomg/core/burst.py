@@ -20,13 +20,7 @@ Integers = npt.NDArray[np.int64]
 
 def score(new: tuple[Integers, Integers], old: tuple[Integers, Integers]) -> float:
     """Mean of sign(x - y) over all pairs of two lists of ordered (code, count) pairs."""
-    (x, x_counts), (y, y_counts) = new, old
-    cumulative = np.concatenate([[0], np.cumsum(y_counts)])
-    below = cumulative[np.searchsorted(y, x, side="left")]
-    upto = cumulative[np.searchsorted(y, x, side="right")]
-    wins = int((x_counts * (below + upto)).sum())
-    pairs = int(x_counts.sum()) * int(cumulative[-1])
-    return wins / pairs - 1.0 if pairs else 0.0
+    return float(k.score_pairs(*new, *old))
 
 
 def limit(effect: float, depth_new: int, depth_old: int, count_new: int) -> float | None:

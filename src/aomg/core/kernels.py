@@ -8,8 +8,7 @@ hold. `core.state.Layout` builds it; `core.codes.Grid` explains the coordinates:
   the value: negative magnitudes mirrored, the super of zero in the middle, positive magnitudes.
 * the *place* of a super is where its counts live: decades below 1, zero, decades from 1 up, then the same again
   for negative values. Integers therefore start at the super of zero and reach it through a small table.
-* Level 1 counts are kept slot by slot (cell = place * 256 + slot * 16 + bucket) so that folding the codes of a
-  super into its 16 bucket totals is sixteen additions of whole rows; everything else is kept bucket by bucket.
+* a *code* is super * 256 + bucket * 16 + slot, so it sorts as its values do; its *cell* has the place for the super.
 """
 
 import math
@@ -102,36 +101,99 @@ def _vector_at(context, builder, array_type, array, index, element, lanes):
     return builder.bitcast(builder.gep(data, [index]), vector.as_pointer()), vector
 
 
-def _lanes_sum(builder, value, lanes):
-    """The sum of a vector's lanes (as many as a power of two), by halving."""
+def _across_lanes(builder, operation, value, lanes):
+    """The sum (or another operation) of a vector's lanes, as many as a power of two, by halving."""
     while lanes > 1:
         lanes //= 2
         low = ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(lanes)))
         high = ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(lanes, 2 * lanes)))
         undefined = ir.Constant(value.type, ir.Undefined)
-        value = builder.add(
+        value = getattr(builder, operation)(
             builder.shuffle_vector(value, undefined, low), builder.shuffle_vector(value, undefined, high)
         )
     return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
 
 
 @intrinsic
-def _fold_rows(typing_context, words, first, out):
-    """words[out:out+8] = the sum of the 16 rows of 8 words from `first` on; returns the sum of those 8."""
+def _fold_rows(typing_context, halves, first, out):
+    """halves[out:out+16] = the sums of the 16 rows of 16 from `first` on; returns the sum of those 16."""
 
     def generate(context, builder, signature, arguments):
-        word = ir.IntType(64)
-        total = None
+        half, word = ir.IntType(32), ir.IntType(64)
+        sums = ir.Constant(ir.VectorType(half, 16), ir.Undefined)
         for row in range(16):
-            index = builder.add(arguments[1], ir.Constant(word, 8 * row))
-            pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], index, word, 8)
-            loaded = builder.load(pointer, align=8)
-            total = loaded if total is None else builder.add(total, loaded)
-        pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], arguments[2], word, 8)
-        builder.store(total, pointer, align=8)
-        return _lanes_sum(builder, total, 8)
+            index = builder.add(arguments[1], ir.Constant(word, 16 * row))
+            pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], index, half, 16)
+            total = _across_lanes(builder, "add", builder.load(pointer, align=4), 16)
+            sums = builder.insert_element(sums, total, ir.Constant(half, row))
+        pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], arguments[2], half, 16)
+        builder.store(sums, pointer, align=4)
+        return builder.zext(_across_lanes(builder, "add", sums, 16), word)
 
-    return types.int64(words, types.int64, types.int64), generate
+    return types.int64(halves, types.int64, types.int64), generate
+
+
+def _generate_search(bits, upwards):
+    """Code for: which of 16 counts holds the rank-th value, from below or from above, and how many come before."""
+
+    def generate(context, builder, signature, arguments):
+        element, word = ir.IntType(bits), ir.IntType(64)
+        pointer, vector = _vector_at(
+            context, builder, signature.args[0], arguments[0], arguments[1], element, 16
+        )
+        counts = builder.load(pointer, align=bits // 8)
+        zeros = ir.Constant(vector, [0] * 16)
+        if not upwards:
+            backwards = ir.Constant(ir.VectorType(ir.IntType(32), 16), list(range(15, -1, -1)))
+            counts = builder.shuffle_vector(counts, zeros, backwards)
+        sums = counts
+        for shift in (1, 2, 4, 8):
+            lanes = [16 + i if i < shift else i - shift for i in range(16)]
+            shifted = ir.Constant(ir.VectorType(ir.IntType(32), 16), lanes)
+            sums = builder.add(sums, builder.shuffle_vector(sums, zeros, shifted))
+        rank = arguments[2] if bits == 64 else builder.trunc(arguments[2], element)
+        ranks = builder.insert_element(ir.Constant(vector, ir.Undefined), rank, ir.Constant(ir.IntType(32), 0))
+        ranks = builder.shuffle_vector(ranks, zeros, ir.Constant(ir.VectorType(ir.IntType(32), 16), [0] * 16))
+        before = builder.bitcast(builder.icmp_signed("<", sums, ranks), ir.IntType(16))
+        position = builder.zext(builder.ctpop(before), word)
+        passed = builder.extract_element(builder.sub(sums, counts), builder.trunc(position, ir.IntType(32)))
+        if bits < 64:
+            passed = builder.zext(passed, word)
+        if not upwards:
+            position = builder.sub(ir.Constant(word, 15), position)
+        return context.make_tuple(builder, signature.return_type, [position, passed])
+
+    return generate
+
+
+@intrinsic
+def _find_upwards(typing_context, halves, first, rank):
+    """Which of halves[first:first+16] holds the rank-th smallest, and how many are below it."""
+    pair = types.UniTuple(types.int64, 2)
+    return pair(halves, types.int64, types.int64), _generate_search(32, True)
+
+
+@intrinsic
+def _find_downwards(typing_context, words, first, rank):
+    """Which of words[first:first+16] holds the rank-th largest, and how many are above it."""
+    pair = types.UniTuple(types.int64, 2)
+    return pair(words, types.int64, types.int64), _generate_search(64, False)
+
+
+@intrinsic
+def _add_halves(typing_context, words, at, halves, first):
+    """words[at:at+16] += halves[first:first+16]."""
+
+    def generate(context, builder, signature, arguments):
+        words, at, halves, first = arguments
+        word = ir.IntType(64)
+        source, _ = _vector_at(context, builder, signature.args[2], halves, first, ir.IntType(32), 16)
+        target, vector = _vector_at(context, builder, signature.args[0], words, at, word, 16)
+        wide = builder.zext(builder.load(source, align=4), vector)
+        builder.store(builder.add(builder.load(target, align=8), wide), target, align=8)
+        return context.get_dummy_value()
+
+    return types.void(words, types.int64, halves, types.int64), generate
 
 
 def _generate_row_update(operation):
@@ -143,11 +205,25 @@ def _generate_row_update(operation):
         bytes_ = builder.load(source, align=1)
         wide = builder.zext(bytes_, ir.VectorType(word, 16))
         builder.store(getattr(builder, operation)(builder.load(target, align=8), wide), target, align=8)
-        return builder.zext(
-            _lanes_sum(builder, builder.zext(bytes_, ir.VectorType(ir.IntType(16), 16)), 16), word
-        )
+        short = builder.zext(bytes_, ir.VectorType(ir.IntType(16), 16))
+        return builder.zext(_across_lanes(builder, "add", short, 16), word)
 
     return generate
+
+
+@intrinsic
+def _pack_row(typing_context, counts, first, ring, where):
+    """ring[where:where+16] = the low bytes of counts[first:first+16]; returns all of them, or-ed."""
+
+    def generate(context, builder, signature, arguments):
+        counts, first, ring, where = arguments
+        source, _ = _vector_at(context, builder, signature.args[0], counts, first, ir.IntType(32), 16)
+        target, packed = _vector_at(context, builder, signature.args[2], ring, where, ir.IntType(8), 16)
+        row = builder.load(source, align=4)
+        builder.store(builder.trunc(row, packed), target, align=1)
+        return builder.zext(_across_lanes(builder, "or_", row, 16), ir.IntType(64))
+
+    return types.int64(counts, types.int64, ring, types.int64), generate
 
 
 @intrinsic
@@ -170,7 +246,7 @@ def _sum_words(typing_context, words, first):
         pointer, _ = _vector_at(
             context, builder, signature.args[0], arguments[0], arguments[1], ir.IntType(64), 16
         )
-        return _lanes_sum(builder, builder.load(pointer, align=8), 16)
+        return _across_lanes(builder, "add", builder.load(pointer, align=8), 16)
 
     return types.int64(words, types.int64), generate
 
@@ -243,9 +319,8 @@ def next_down(x):
 def round_down(v):
     """The largest double at or below the integer v."""
     x = float(v)
-    if abs(x) > EXACT_INTEGERS:
-        if x >= 9223372036854775808.0 or np.int64(x) > v:
-            x = next_down(x)
+    if abs(x) >= EXACT_INTEGERS and (x >= 9223372036854775808.0 or np.int64(x) > v):
+        x = next_down(x)
     return x
 
 
@@ -253,9 +328,8 @@ def round_down(v):
 def round_up(v):
     """The smallest double at or above the integer v."""
     x = float(v)
-    if abs(x) > EXACT_INTEGERS:
-        if x < 9223372036854775808.0 and np.int64(x) < v:
-            x = next_up(x)
+    if abs(x) >= EXACT_INTEGERS and x < 9223372036854775808.0 and np.int64(x) < v:
+        x = next_up(x)
     return x
 
 
@@ -360,7 +434,7 @@ def _interval_of_lead(decade, lead, digits, integral):
     high = edge(lead + 1, power)
     if integral:
         low = math.ceil(low)
-        if high > EXACT_INTEGERS:
+        if high >= EXACT_INTEGERS:
             return low, high
         return low, math.ceil(high) - 1.0
     high = next_down(high)
@@ -495,16 +569,14 @@ def cell_of_double(state, table, x):
 
 @compiled
 def code_of_cell(state, cell):
-    """The ordered code (super, bucket, slot) of a cell (place, slot, bucket)."""
-    super_ = super_of_place(state, cell >> 8)
-    return (super_ << 8) | ((cell & 15) << 4) | ((cell >> 4) & 15)
+    """The code that is counted in a cell."""
+    return (super_of_place(state, cell >> 8) << 8) | (cell & 255)
 
 
 @compiled
 def cell_of_code(state, code):
-    """The cell of an ordered code."""
-    place = place_of(state, code >> 8)
-    return (place << 8) | ((code & 15) << 4) | ((code >> 4) & 15)
+    """The cell in which a code is counted."""
+    return (place_of(state, code >> 8) << 8) | (code & 255)
 
 
 @compiled
@@ -787,31 +859,32 @@ def _write_head(ring, at, step, form):
 
 
 @inlined
-def _write_counts(ring, at, step, counts, first, stride, sparse):
-    """Append a row of the 16 counts at first, first + stride, ...; returns its end.
+def _write_counts(ring, at, step, counts, first, sparse):
+    """Append a row of the 16 counts from `first` on; returns its end.
 
     Forms: 0 pairs of nibbles (position, count); 1, 2, 3 one, two or four planes of 16 bytes.
     """
-    body = at + 2
-    every = np.int64(0)
-    for k in range(16):
-        number = counts[first + stride * k]
-        ring[body + k] = number & 255
-        every |= number
+    every = _pack_row(counts, first, ring, at + 2)
     if every < 256 and step < 0x3FFF and not sparse:
         head = (step << 2) | 1
         ring[at] = head & 255
         ring[at + 1] = head >> 8
-        return body + 16
+        return at + 18
+    return _write_other_forms(ring, at, step, counts, first, sparse, every)
+
+
+@compiled
+def _write_other_forms(ring, at, step, counts, first, sparse, every):
+    """The rows of _write_counts that are not 16 bytes behind a short step."""
     filled = 0
     for k in range(16):
-        filled += counts[first + stride * k] != 0
+        filled += counts[first + k] != 0
     if sparse and every < 16 and filled <= 5:
         at = _write_head(ring, at, step, 0)
         ring[at] = filled
         at += 1
         for k in range(16):
-            number = counts[first + stride * k]
+            number = counts[first + k]
             ring[at] = (k << 4) | number
             at += number != 0
         return at
@@ -819,7 +892,7 @@ def _write_counts(ring, at, step, counts, first, stride, sparse):
     at = _write_head(ring, at, step, form)
     for plane in range((1 << form) >> 1):
         for k in range(16):
-            ring[at + k] = (counts[first + stride * k] >> (8 * plane)) & 255
+            ring[at + k] = (counts[first + k] >> (8 * plane)) & 255
         at += 16
     return at
 
@@ -894,53 +967,48 @@ def _fold_side(state):
 
 
 @inlined
-def _fold_super(state, place, super_, folded):
-    """Fold one super's codes into its 16 bucket totals, if it has any.
-
-    A word holds two counts, and the sum of a sub-window's counts fits into half a word: one addition adds two.
-    """
+def _fold_super(state, halves, place, super_, folded):
+    """Fold one super's codes into its 16 bucket totals, if it has any."""
     side = _fold_side(state)
-    both = _fold_rows(state, state[AT_COUNTS] + place * 128, side + 8 * folded)
-    total = (both & LENGTH_MASK) + (both >> 32)
+    total = _fold_rows(halves, 2 * state[AT_COUNTS] + place * 256, 2 * side + 16 * folded)
     state[side + FOLD_ID * state[HALF_PLACES] + folded] = super_
     state[side + FOLD_SUM * state[HALF_PLACES] + folded] = total
     return folded + (total != 0)
 
 
 @compiled
-def _fold(state):
+def _fold(state, halves):
     """Fold all touched supers in the order of their values; returns how many there are."""
     zero = state[ZERO_SUPER]
     below_one = -LOWEST_DECADE * state[SUPERS_PER_DECADE]
     half = state[HALF_PLACES]
     folded = 0
     for k in range(state[NEGATIVE_FAR], state[NEGATIVE_NEAR] - 1, -1):
-        folded = _fold_super(state, half + (k - 1 if k <= below_one else k), zero - k, folded)
+        folded = _fold_super(state, halves, half + (k - 1 if k <= below_one else k), zero - k, folded)
     if state[HAS_ZERO]:
-        folded = _fold_super(state, below_one, zero, folded)
+        folded = _fold_super(state, halves, below_one, zero, folded)
     for k in range(state[POSITIVE_NEAR], state[POSITIVE_FAR] + 1):
-        folded = _fold_super(state, k - 1 if k <= below_one else k, zero + k, folded)
+        folded = _fold_super(state, halves, k - 1 if k <= below_one else k, zero + k, folded)
     return folded
 
 
 @compiled
-def open_pairs(state, counts, codes, numbers):
+def open_pairs(state, halves, counts, codes, numbers):
     """The open sub-window as ordered (code, count) pairs; returns how many. Needs 256 entries a touched super."""
     state[ROWS_SIDE] ^= 1  # the newest sub-window's totals stay: the burst detector needs them
-    folded = _fold(state)
+    folded = _fold(state, halves)
     ids = _fold_side(state) + FOLD_ID * state[HALF_PLACES]
     state[ROWS_SIDE] ^= 1
     pairs = 0
     for i in range(folded):
         super_ = state[ids + i]
         first = place_of(state, super_) * 256
-        for bucket in range(16):
-            for slot in range(16):
-                number = counts[first + slot * 16 + bucket]
-                if number > 0:
-                    codes[pairs] = (super_ << 8) | (bucket << 4) | slot
-                    numbers[pairs] = number
-                    pairs += 1
+        for within_super in range(256):
+            number = counts[first + within_super]
+            if number > 0:
+                codes[pairs] = (super_ << 8) | within_super
+                numbers[pairs] = number
+                pairs += 1
     return pairs
 
 
@@ -973,19 +1041,21 @@ def clear_counts(state, folded):
 
 
 @compiled
-def close_dense(state, halves, counts, ring, words, at, number):
+def close_dense(state, halves, counts, ring, words, at, number, entering):
     """ComputeResult of Level 1: write the open sub-window's summary at `at` and forget its counts.
 
-    Pure: a function of the counts, the number and the query. Returns the length in bytes.
+    Pure: a function of the counts, the number and the query. Returns the length in bytes. `entering` adds its rows
+    to the sliding totals at the same time, as `accumulate` would from the bytes.
     """
     quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
+    at_total, at_super_total, at_fine = state[AT_TOTAL], state[AT_SUPER_TOTAL], state[AT_FINE]
     count = state[FILLED]
     state[ROWS_SIDE] ^= 1
-    folded = _fold(state)
+    folded = _fold(state, halves)
     state[NEWEST_ROWS + state[ROWS_SIDE]] = folded
-    ids = _fold_side(state) + FOLD_ID * state[HALF_PLACES]
-    super_sums = _fold_side(state) + FOLD_SUM * state[HALF_PLACES]
-    sums = halves[2 * _fold_side(state) : 2 * _fold_side(state) + folded * 16]
+    side = _fold_side(state)
+    ids, super_sums = side + FOLD_ID * state[HALF_PLACES], side + FOLD_SUM * state[HALF_PLACES]
+    sums = halves[2 * side : 2 * side + folded * 16]
     size = HEAD_WORDS + quantiles + 2 * thresholds
     head = words[at >> 3 : (at >> 3) + size]
     head[HEAD_NUMBER] = number
@@ -994,20 +1064,27 @@ def close_dense(state, halves, counts, ring, words, at, number):
     head[HEAD_MAXIMUM] = _bits(double_of_key(state[OPEN_MAXIMUM]))
     end = at + 8 * size
 
+    has_envelope = state[HAS_ENVELOPE] != 0
     sparse = count >= SPARSE_FROM
     envelope_rows = 0
-    if state[HAS_ENVELOPE]:
+    if has_envelope:
         before = np.int64(0)
         for i in range(folded):
             super_ = state[ids + i]
-            end = _write_counts(ring, end, super_ - before, sums, 16 * i, 1, sparse)
+            end = _write_counts(ring, end, super_ - before, sums, 16 * i, sparse)
             before = super_
-            envelope_rows += 1
+            if entering:
+                place = place_of(state, super_)
+                _add_halves(state, at_total + place * 16, sums, 16 * i)
+                if state[at_super_total + place] == 0:
+                    _activate(state, super_)
+                state[at_super_total + place] += state[super_sums + i]
+        envelope_rows = folded
 
-    # quantiles in ascending order: one walk over supers, then buckets, then slots
+    # quantiles in ascending order: one walk over supers, then a search among buckets, then among slots
     band_rows = 0
     band_before = np.int64(0)
-    kept_to = -1
+    kept_to = np.int64(-1)
     i, below = 0, np.int64(0)
     for q in range(quantiles):
         phi = state[AT_PHI] + PHI_WIDTH * q
@@ -1015,30 +1092,23 @@ def close_dense(state, halves, counts, ring, words, at, number):
         while below + state[super_sums + i] < rank:
             below += state[super_sums + i]
             i += 1
-        bucket = 16 * i
-        under = below
-        while under + sums[bucket] < rank:
-            under += sums[bucket]
-            bucket += 1
+        bucket, under = _find_upwards(sums, 16 * i, rank - below)
+        under += below
         super_ = state[ids + i]
-        cell = place_of(state, super_) * 256 + (bucket & 15)
-        slot = 0
-        beneath = under + counts[cell]
-        while beneath < rank:
-            slot += 1
-            beneath += counts[cell + 16 * slot]
-        head[HEAD_WORDS + state[phi + PHI_COLUMN]] = (super_ << 8) | ((bucket & 15) << 4) | slot
-        if not state[HAS_ENVELOPE]:
+        slot, _ = _find_upwards(counts, place_of(state, super_) * 256 + 16 * bucket, rank - under)
+        head[HEAD_WORDS + state[phi + PHI_COLUMN]] = (super_ << 8) | (bucket << 4) | slot
+        if not has_envelope:
             continue
         # the band: whole buckets from rank - reach to rank + reach
         reach = state[phi + PHI_REACH]
+        bucket += 16 * i
         first, under_first = bucket, under
         lowest = max(rank - reach, 1)
         while under_first >= lowest:
             first -= 1
             under_first -= sums[first]
         if rank + reach >= count:
-            last = 16 * folded - 1
+            last = np.int64(16 * folded - 1)
         else:
             last, upto = bucket, under + sums[bucket]
             while upto < rank + reach:
@@ -1052,12 +1122,14 @@ def close_dense(state, halves, counts, ring, words, at, number):
             if j == last >> 4:
                 filled &= 0xFFFF >> (15 - (last & 15))
             super_ = state[ids + j]
-            cell = place_of(state, super_) * 256
+            cells = place_of(state, super_) * 256
             while filled != 0:
                 b = _lowest_bit(filled)
                 filled &= filled - 1
                 where = (super_ << 4) | b
-                end = _write_counts(ring, end, where - band_before, counts, cell + b, 16, sparse)
+                end = _write_counts(ring, end, where - band_before, counts, cells + 16 * b, sparse)
+                if entering:
+                    _add_halves(state, at_fine + cells + 16 * b, counts, cells + 16 * b)
                 band_before = where
                 band_rows += 1
         kept_to = max(kept_to, last)
@@ -1071,13 +1143,9 @@ def close_dense(state, halves, counts, ring, words, at, number):
                 under += state[super_sums + i]
             elif super_ == code >> 8:
                 first = place_of(state, super_) * 256
-                for b in range(16):
-                    for k in range(16):
-                        where = (b << 4) | k
-                        if where < code & 255:
-                            under += counts[first + 16 * k + b]
-                        elif where == code & 255:
-                            inside = np.int64(counts[first + 16 * k + b])
+                for within_super in range(code & 255):
+                    under += counts[first + within_super]
+                inside = np.int64(counts[first + (code & 255)])
         head[HEAD_WORDS + quantiles + 2 * t] = under
         head[HEAD_WORDS + quantiles + 2 * t + 1] = inside
 
@@ -1197,9 +1265,8 @@ def _apply_head(state, words, at, sign):
 
 
 @compiled
-def accumulate(state, ring, words, at):
-    """Accumulate of Level 2: add a summary's counts to the sliding totals."""
-    where, envelope_rows, band_rows = _apply_head(state, words, at, 1)
+def accumulate(state, ring, where, envelope_rows, band_rows):
+    """Accumulate of Level 2: add a summary's rows, which begin at `where`, to the sliding totals."""
     at_total, at_super_total, at_fine = state[AT_TOTAL], state[AT_SUPER_TOTAL], state[AT_FINE]
     super_ = np.int64(0)
     for _ in range(envelope_rows):
@@ -1423,13 +1490,15 @@ def expire(state, ring, words, before):
 
 
 @compiled
-def enter(state, halves, ring, words, at):
-    """Accumulate the summary at `at` as the newest of the window."""
+def enter(state, halves, ring, words, at, added):
+    """Accumulate the summary at `at` as the newest of the window; `added` says that its rows are in the totals."""
     quantiles = state[QUANTILES]
     head = words[at >> 3 : (at >> 3) + HEAD_WORDS + quantiles]
     number = head[HEAD_NUMBER]
     newest = state[RING_NEWEST]
-    accumulate(state, ring, words, at)
+    where, envelope_rows, band_rows = _apply_head(state, words, at, 1)
+    if not added:
+        accumulate(state, ring, where, envelope_rows, band_rows)
     state[SCORE], state[FLAG] = _bits(0.0), 0
     if newest >= 0 and state[HAS_ENVELOPE] and _word(words, newest, HEAD_NUMBER) >= number - state[SUB_WINDOWS]:
         _burst(state, halves, head[HEAD_COUNT], _word(words, newest, HEAD_COUNT))
@@ -1599,24 +1668,15 @@ def compute_result(state, number, out):
                 passed += state[state[AT_SUPER_TOTAL] + place]
                 i -= 1
                 place = place_of(state, active[i])
-            totals = state[state[AT_TOTAL] + place * 16 : state[AT_TOTAL] + place * 16 + 16]
-            b = 15
-            over = passed
-            while over + totals[b] < above:
-                over += totals[b]
-                b -= 1
-            total, over = totals[b], above - over
+            b, over = _find_downwards(state, state[AT_TOTAL] + place * 16, above - passed)
+            total, over = state[state[AT_TOTAL] + place * 16 + b], above - passed - over
             at = state[AT_FINE] + (place * 16 + b) * 16
             known = _sum_words(state, at)
             bucket = (active[i] << 4) | b
             if known == total:  # the certificate: every value of the bucket is known to its code
-                slot = 15
-                passed_in = state[at + 15]
-                while passed_in < over:
-                    slot -= 1
-                    passed_in += state[at + slot]
+                slot, higher = _find_downwards(state, at, over)
                 number = state[at + slot]
-                rank = over - (passed_in - number)
+                rank = over - higher
                 value, low, high = _known_value(state, (bucket << 4) | slot, at + slot, number, rank, integral)
                 method = METHOD_EXACT
             else:
@@ -1656,6 +1716,24 @@ def compute_result(state, number, out):
 
 
 @compiled
+def score_pairs(x, x_counts, y, y_counts):
+    """Mean of sign(x - y) over all pairs of two ordered lists of (code, count)."""
+    won, below, x_total, j = np.int64(0), np.int64(0), np.int64(0), 0
+    for i in range(x.size):
+        while j < y.size and y[j] < x[i]:
+            below += y_counts[j]
+            j += 1
+        level = y_counts[j] if j < y.size and y[j] == x[i] else np.int64(0)
+        won += x_counts[i] * (2 * below + level)
+        x_total += x_counts[i]
+    y_total = np.int64(0)
+    for j in range(y.size):
+        y_total += y_counts[j]
+    pairs = float(x_total) * float(y_total)
+    return won / pairs - 1.0 if pairs > 0.0 else 0.0
+
+
+@compiled
 def locate(state, phi_index):
     """Where a quantile of the window lies: certified or not, its dense code, its rank from the top, and of how many."""
     count = state[LIVE_COUNT]
@@ -1683,7 +1761,7 @@ def locate(state, phi_index):
 
 
 @compiled
-def close_open(state, ring, number, room):
+def close_open(state, ring, number, room, entering):
     """Write the summary of the open sub-window with `room` bytes to spare behind it; where, and how long, or -1."""
     words = ring.view(np.int64)
     halves = state.view(np.int32)
@@ -1691,17 +1769,17 @@ def close_open(state, ring, number, room):
     if at < 0:
         return np.int64(-1), np.int64(0)
     counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
-    return at, close_dense(state, halves, counts, ring, words, at, number)
+    return at, close_dense(state, halves, counts, ring, words, at, number, entering)
 
 
 @compiled
-def enter_at(state, ring, at, unfolded):
-    """Enter the summary at `at`; `unfolded` says that it has just been closed here."""
+def enter_at(state, ring, at, closed_here):
+    """Enter the summary at `at`; `closed_here` says that it has just been closed and its rows added."""
     words = ring.view(np.int64)
     halves = state.view(np.int32)
-    if not unfolded:
+    if not closed_here:
         unfold(state, halves, ring, words, at)
-    enter(state, halves, ring, words, at)
+    enter(state, halves, ring, words, at, closed_here)
 
 
 @compiled
@@ -1729,14 +1807,14 @@ def merge_open(state, codes, numbers, integral, minimum, maximum):
 def list_open(state, codes, numbers):
     """The open sub-window's pairs, called from Python."""
     halves = state.view(np.int32)
-    return open_pairs(state, halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]], codes, numbers)
+    return open_pairs(state, halves, halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]], codes, numbers)
 
 
 @compiled
 def forget_open(state):
     """Forget the open sub-window's counts."""
     state[ROWS_SIDE] ^= 1
-    clear_counts(state, _fold(state))
+    clear_counts(state, _fold(state, state.view(np.int32)))
     state[ROWS_SIDE] ^= 1
 
 
@@ -1856,8 +1934,8 @@ def push_counted(state, table, ring, bits, start, real, out):
             at = find_room(state, words, record_room(state))
             if at < 0:
                 return i, rows, state[FILLED]
-            close_dense(state, halves, counts, ring, words, at, number)
-            enter(state, halves, ring, words, at)
+            close_dense(state, halves, counts, ring, words, at, number, True)
+            enter(state, halves, ring, words, at, True)
             state[OPEN_NUMBER] += 1
             if state[PARTIAL] or state[LIVE_SUMMARIES] == state[SUB_WINDOWS]:
                 compute_result(state, number, out[rows])

@@ -13,14 +13,13 @@ import numpy.typing as npt
 
 from aomg.core import kernels as k
 from aomg.core.band import EXTRA, Z
-from aomg.core.envelope import partition
+from aomg.core.envelope import kept_guarantee, partition
 from aomg.query import FewK, Query
 
 Integers = npt.NDArray[np.int64]
 
 DENSE_DIGITS = 3  # the envelope never counts finer
 _FREE_GUARANTEE = 0.02  # the geometry of a query that asks for none
-_EPSILON = 1e-12  # the guarantee is kept with this to spare for rounding
 
 
 def dense_digits(query: Query) -> int:
@@ -40,7 +39,7 @@ def _lead_cells(digits: int, guarantee: float) -> Integers:
     cells = np.zeros(9 * first, np.int64)
     for bucket, (lead, width) in enumerate(partition(digits, guarantee)):
         for slot in range(width):
-            cells[lead + slot - first] = (bucket // 16) * 256 + slot * 16 + bucket % 16
+            cells[lead + slot - first] = bucket * 16 + slot
     return cells
 
 
@@ -106,7 +105,7 @@ def new_state(query: Query) -> Integers:
     state[k.HAS_ENVELOPE] = query.guarantee is not None
     state[k.EXTREME_ROOM] = room
     reals = state.view(np.float64)
-    reals[k.GUARANTEE] = guarantee * (1 - _EPSILON)
+    reals[k.GUARANTEE] = kept_guarantee(digits, guarantee)
     reals[k.BURST_EFFECT] = (query.few_k or FewK()).burst
 
     for at, (column, quantile) in enumerate(sorted(enumerate(query.quantiles), key=lambda item: item[1])):

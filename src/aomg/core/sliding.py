@@ -99,10 +99,10 @@ class Sliding:
         """Close the open sub-window as `number`: summarise it, then let it enter."""
         self.expire(number)
         words = fine.words() if fine is not None else np.empty(0, np.int64)
-        at, length = k.close_open(self.state, self.ring, number, words.nbytes)
+        at, length = k.close_open(self.state, self.ring, number, words.nbytes, True)
         while at < 0:
             self.grow(int(k.record_room(self.state)) + words.nbytes)
-            at, length = k.close_open(self.state, self.ring, number, words.nbytes)
+            at, length = k.close_open(self.state, self.ring, number, words.nbytes, True)
         if fine is not None:
             head = self.ring[at : at + 8 * k.HEAD_WORDS].view(np.int64)
             head[k.HEAD_FINE] = length
@@ -170,6 +170,7 @@ class Refinement:
     def __init__(self, sliding: Sliding) -> None:
         query = sliding.query
         self._sliding, self._query = sliding, query
+        self._order = sorted(range(len(query.quantiles)), key=lambda column: query.quantiles[column])
         self._live: deque[Live] = deque()
         self._before: Live | None = None
         self._highest = [SlidingMaximum() for _ in query.quantiles]
@@ -188,6 +189,7 @@ class Refinement:
         self._real = 0
         self._last_burst = self._last_release = int(k.NONE)
         self._score, self._flag, self._newest = 0.0, 0, int(k.NONE)
+        self._kept = float(sliding.state.view(np.float64)[k.GUARANTEE])
 
     # -- Accumulate ----------------------------------------------------------------------------------------------
 
@@ -221,10 +223,10 @@ class Refinement:
         move = OrderedCounts.add if sign > 0 else OrderedCounts.remove
         move(self._top, *fine.top)
         move(self._band, *fine.band)
-        for merged, tail in zip(self._samples, fine.tails, strict=False):
-            move(merged, *tail.samples)
-        for h, tail in enumerate(fine.tails):
-            self._depths[h] += sign * tail.depth
+        if self._query.keeps_lists:
+            for h, tail in enumerate(fine.tails):
+                move(self._samples[h], *tail.samples)
+                self._depths[h] += sign * tail.depth
         self._count += sign * live.count
         self._real += sign * (not live.integral)
         self._without_top += sign * (fine.top[0].size == 0)
@@ -278,11 +280,15 @@ class Refinement:
             row[k.OUT_BURST] = newest and (self._flag > 0 or ongoing)
             reals[k.OUT_SCORE] = self._score if newest else 0.0
         minimum, maximum = reals[k.OUT_MINIMUM], reals[k.OUT_MAXIMUM]
-        order = sorted(range(len(query.quantiles)), key=lambda column: query.quantiles[column])
-        for at, column in enumerate(order):
+        lowest = np.array([-extreme.value for extreme in self._lowest])
+        highest = np.array([extreme.value for extreme in self._highest])
+        lows, _ = self._sliding.codec.intervals(lowest, self._real == 0)
+        _, highs = self._sliding.codec.intervals(highest, self._real == 0)
+        for at, column in enumerate(self._order):
             c = k.OUT_FIXED + 4 * column
-            low, high = self._span(-self._lowest[column].value, self._highest[column].value)
-            low, high = max(low, reals[c + 1], minimum), min(high, reals[c + 2], maximum)
+            low, high = float(lows[column]), float(highs[column])
+            dense_low, dense_high = self._dense_span(float(reals[c + 1]), float(reals[c + 2]))
+            low, high = max(low, dense_low, minimum), min(high, dense_high, maximum)
             value, method = float(reals[c]), int(row[c + 3])
             exact = self._certified_band(at)
             top, certified = self._merged_top(column)
@@ -299,9 +305,9 @@ class Refinement:
             elif query.guarantee is None:
                 value, method = self._chosen(column, top, bursting)
             if query.guarantee is not None:
-                value = float(k.within(value, low, high, query.guarantee))
-                if method != _EXACT and low == high:
-                    method = _EXACT
+                value = float(k.within(value, low, high, self._kept))
+                if exact is None:
+                    method = self._method_within(method, low, high)
             reals[c], reals[c + 1], reals[c + 2] = min(max(value, low), high), low, high
             row[c + 3] = method
             if bounds is not None and method == _MEAN and not bursting:
@@ -311,6 +317,20 @@ class Refinement:
     def _span(self, low_code: int, high_code: int) -> tuple[float, float]:
         lows, highs = self._sliding.codec.intervals(np.array([low_code, high_code], np.int64), self._real == 0)
         return float(lows[0]), float(highs[1])
+
+    def _dense_span(self, low: float, high: float) -> tuple[float, float]:
+        """A dense interval for the query's values: raw longs beyond 2^53 may have been rounded across its ends."""
+        if self._query.digits is None and self._real == 0:
+            low = float(k.next_down(low)) if abs(low) >= k.EXACT_INTEGERS else low
+            high = float(k.next_up(high)) if abs(high) >= k.EXACT_INTEGERS else high
+        return low, high
+
+    def _method_within(self, method: int, low: float, high: float) -> int:
+        """What the dense part's method means at the query's resolution: exact only if one code is left."""
+        first, last = self._sliding.codec.codes(np.array([low, high]))
+        if first == last:
+            return _EXACT
+        return k.METHOD_BAND if method == _EXACT else method
 
     def _certified_band(self, at: int) -> int | None:
         """The exact code, if all values of the quantile's dense code are known at full resolution."""

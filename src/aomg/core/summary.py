@@ -28,9 +28,9 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.core.band import fine_band
-from aomg.core.bounds import inverse_density
+from aomg.core.bounds import inverse_densities
 from aomg.core.codes import Codec
-from aomg.core.tail import largest, rank_from_top, sample, sample_positions, tail_sizes
+from aomg.core.tail import largest, ranks_from_top, sample, sample_positions, tail_sizes
 from aomg.errors import StateError
 from aomg.query import Query
 
@@ -115,7 +115,7 @@ def fine_part(
     """Build the fine part from a sub-window's ordered pairs at the query's resolution. O(pairs)."""
     cumulative = np.cumsum(counts)
     total = int(cumulative[-1])
-    ranks = np.array([total - rank_from_top(q, total) + 1 for q in query.quantiles])
+    ranks = total + 1 - ranks_from_top(query.quantiles, total)
     quantile_codes = codes[np.searchsorted(cumulative, ranks)]
     limits = np.zeros(2 * len(query.thresholds), np.int64)
     if query.thresholds:
@@ -125,7 +125,7 @@ def fine_part(
         limits[1::2] = before[np.searchsorted(codes, at, side="right")] - limits[0::2]
     densities = np.empty(0)
     if query.guarantee is None:
-        densities = np.array([inverse_density(q, codec, codes, cumulative, integral) for q in query.quantiles])
+        densities = inverse_densities(query.quantiles, codec, codes, cumulative, integral)
     entries, tails = 0, []
     if query.guarantee is None or query.keeps_lists:
         offset = query.few_k.offset if query.few_k is not None else "rotate"

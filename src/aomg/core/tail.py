@@ -13,11 +13,12 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.counts import merge_pairs
+from aomg.core.counts import count_codes
 from aomg.query import FewK, Query
 
 Integers = npt.NDArray[np.int64]
@@ -30,6 +31,12 @@ _GOLDEN = 0.6180339887498949
 def rank_from_top(quantile: Decimal, count: int) -> int:
     """r such that the phi-quantile of `count` values is the r-th largest."""
     return count - max(math.ceil(Fraction(quantile) * count), 1) + 1
+
+
+@lru_cache(maxsize=4096)
+def ranks_from_top(quantiles: tuple[Decimal, ...], count: int) -> Integers:
+    """The same for several quantiles; remembered, because counts repeat."""
+    return np.array([rank_from_top(q, count) for q in quantiles])
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ def inefficient(few_k: FewK, quantile: Decimal, count: float) -> bool:
     return count * float(1 - quantile) < few_k.threshold
 
 
+@lru_cache(maxsize=4096)
 def tail_sizes(query: Query, quantile: Decimal, count: int) -> TailSizes:
     """Decide k_t and k_s of a sub-window of `count` values from the fraction or the budget."""
     need = rank_from_top(quantile, count * query.sub_windows)
@@ -92,8 +100,7 @@ def sample_positions(depth: int, samples: int, number: int, offset: str) -> Inte
 def sample(codes: Integers, counts: Integers, positions: Integers) -> tuple[Integers, Integers]:
     """Read the values at these ranks from the top, as ordered pairs."""
     from_top = np.cumsum(counts[::-1])
-    picked = codes[::-1][np.searchsorted(from_top, positions)]
-    return merge_pairs(picked, np.ones(picked.size, np.int64))
+    return count_codes(codes[::-1][np.searchsorted(from_top, positions)])
 
 
 class OrderedCounts:

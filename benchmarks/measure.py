@@ -1,0 +1,111 @@
+"""What all benchmarks share: turns, ratios, exact answers, and what a figure says."""
+
+import datetime
+import math
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from aomg.streams import BLOCK, pingmesh
+
+Array = npt.NDArray[Any]
+LARGE = 256 * BLOCK  # 16.8 million values, 134 MB
+SMALL = 128 * BLOCK  # 8.4 million values, 67 MB: no array that is summed is smaller
+
+
+@dataclass
+class Figure:
+    """One line of a table: what was asked, what was aimed at, and what came out."""
+
+    what: str
+    measured: str
+    aim: str = ""
+    met: bool | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How much faster one is than the other: the best of each, and the median of the rounds."""
+
+    best: float
+    median: float
+
+    def __str__(self) -> str:
+        return f"{self.best:.2f} (median {self.median:.2f})"
+
+
+# The yardstick is the fastest sum there is: indexed, so that it is vectorised (a loop over the values is half
+# as fast), and free to add doubles in any order (in the written order they take twice the time).
+@numba.njit(nogil=True, cache=True, fastmath={"reassoc"})
+def memory_sum(values: Array) -> Any:
+    total = values[0] - values[0]
+    for i in range(values.size):
+        total += values[i]
+    return total
+
+
+def take_turns(rounds: int, *rivals: Callable[[], object]) -> list[list[float]]:
+    """Seconds of each rival in each round, after one that is not timed: all compiled, all pages touched."""
+    for rival in rivals:
+        rival()
+    seconds: list[list[float]] = [[] for _ in rivals]
+    for _ in range(rounds):
+        for times, rival in zip(seconds, rivals, strict=True):
+            started = time.perf_counter()
+            rival()
+            times.append(time.perf_counter() - started)
+    return seconds
+
+
+def ratio(slow: list[float], fast: list[float], scale: float = 1.0) -> Ratio:
+    """How many times `fast` is faster than `slow`; `scale` for different amounts of work."""
+    rounds = [scale * a / b for a, b in zip(slow, fast, strict=True)]
+    return Ratio(scale * min(slow) / min(fast), median(rounds))
+
+
+@cache
+def pingmesh_values(events: int, seed: int = 1) -> npt.NDArray[np.int64]:
+    values = pingmesh(seed).take(events)
+    values.flags.writeable = False
+    return values
+
+
+def exact(window: Array, quantiles: Iterable[object]) -> list[float]:
+    """The ceil(phi n)-th smallest values, by exact fractions, from the raw values."""
+    ranks = [max(math.ceil(Fraction(str(q)) * window.size), 1) - 1 for q in quantiles]
+    ordered = np.partition(window, ranks)
+    return [float(ordered[rank]) for rank in ranks]
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on; nothing that names the machine itself."""
+    model = platform.processor() or platform.machine()
+    described = Path("/proc/cpuinfo")
+    if described.exists():
+        lines = described.read_text().splitlines()
+        model = next(
+            (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model
+        )
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+    }

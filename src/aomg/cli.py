@@ -1,0 +1,31 @@
+"""The command line: parse, call, print."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import aomg
+from aomg import demo as _demo
+
+_Events = Annotated[int, typer.Option(min=_demo.QUERY.size, help="How many events to push.")]
+_Seed = Annotated[int, typer.Option(min=0, help="Which of the generated streams.")]
+_Burst = Annotated[bool, typer.Option(help="Let the tail jump in mid-stream.")]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Quantiles of sliding windows, each with an interval that always holds.",
+)
+
+
+@app.command()
+def demo(events: _Events = _demo.EVENTS, seed: _Seed = 1, burst: _Burst = True) -> None:
+    """Watch the quantiles of a generated stream, then compare them with the exact ones."""
+    _demo.run(Console(highlight=False), events, seed, burst)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(aomg.__version__)

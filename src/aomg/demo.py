@@ -1,0 +1,233 @@
+"""The demo: a stream with an incident in the middle, its quantiles as they come, and the exact ones beside.
+
+The stream is Pingmesh-like (aomg.streams.pingmesh). For two sub-windows in mid-stream its slowest 2 % take
+eight times as long: the median stays, the 0.999-quantile jumps, and is up until the window has passed.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from aomg import Estimate, Operator, Query, Result, Results
+from aomg.streams import pingmesh
+
+Values = npt.NDArray[np.int64]
+
+QUERY = Query(size=131_072, period=16_384)
+EVENTS = 1 << 22
+SLOWEST, TIMES, SUB_WINDOWS = 0.02, 8, 2  # the incident
+ROWS = 12  # besides those around the incident
+SECONDS = 4.0  # of narration, on a terminal
+REPEATS = 5
+STYLES = {"exact": "green", "band": "cyan", "envelope": "yellow"}
+
+
+def run(console: Console, events: int = EVENTS, seed: int = 1, burst: bool = True) -> None:
+    """Narrate the stream, then say how right and how fast it was. Needs memory for the whole stream."""
+    first = events // QUERY.period // 2 if burst else None
+    with _status(console, "generating the stream and compiling (the first time takes a minute)"):
+        values = stream(events, seed, first)
+        Operator(QUERY).push(values[: QUERY.size])
+        _sum(values)
+    console.print(
+        f"{events:,} round-trip times in microseconds; "
+        f"windows of {QUERY.size:,} events, one every {QUERY.period:,}.\n"
+        "Each cell: the estimate and how it was found; below, the interval that holds the exact value.\n"
+    )
+    operator = Operator(QUERY)
+    results = _narrate(console, operator, values, first)
+    console.print()
+    _compare(console, values, results)
+    console.print()
+    _tell_state(console, operator)
+    _tell_speed(console, values)
+
+
+def stream(events: int, seed: int, incident: int | None) -> Values:
+    """Generate the stream; from sub-window `incident` on its tail is raised for a while."""
+    values = pingmesh(seed).take(events)
+    if incident is not None:
+        for number in range(incident, incident + SUB_WINDOWS):
+            part = values[number * QUERY.period : (number + 1) * QUERY.period]
+            part[part > np.quantile(part, 1 - SLOWEST)] *= TIMES
+    return values
+
+
+def exact(window: Values, quantile: object) -> int:
+    """The ceil(phi n)-th smallest value, from the raw values."""
+    rank = max(math.ceil(Fraction(str(quantile)) * window.size), 1)
+    return int(np.partition(window, rank - 1)[rank - 1])
+
+
+# -- as it goes --------------------------------------------------------------------------------------------
+
+
+def _narrate(console: Console, operator: Operator, values: Values, incident: int | None) -> Results:
+    """Push a sub-window at a time, as if it had just come, and print the windows worth a row."""
+    shown = _windows_to_show(values.size // QUERY.period, incident)
+    results = operator.push(values[:0])
+    names = (Text(_name(q), "bold") for q in QUERY.quantiles)
+    console.print(_row(Text("window ends", "bold"), *names, Text()))
+    console.print(Rule(style="dim"))
+    pause = SECONDS / max(values.size // QUERY.period, 1) if console.is_terminal else 0.0
+    with _live(console) as tell:
+        for start in range(0, values.size, QUERY.period):
+            closed = operator.push(values[start : start + QUERY.period])
+            results += closed
+            for result in closed:
+                if result.end // QUERY.period - 1 in shown:
+                    console.print(_result_row(result))
+                tell(result, values.size)
+            time.sleep(pause)
+    return results
+
+
+def _windows_to_show(windows: int, incident: int | None) -> set[int]:
+    """Every so many windows, and all that the incident changes."""
+    shown = set(range(windows - 1, -1, -max(windows // ROWS, 1)))
+    if incident is not None:
+        calm = incident + SUB_WINDOWS + QUERY.sub_windows
+        shown |= {*range(incident - 1, incident + SUB_WINDOWS + 1), *range(calm - 2, calm + 1)}
+    return shown
+
+
+def _row(*cells: Text | Group) -> Table:
+    """One row of the running table: fixed widths, so that rows can be printed one by one."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for width in (19, *[16] * len(QUERY.quantiles), 5):
+        grid.add_column(width=width, no_wrap=True)
+    grid.add_row(*cells)
+    return grid
+
+
+def _result_row(result: Result) -> Table:
+    window = Group(Text(f"{result.end:,}"), Text(f"{result.count:,} events", "dim"))
+    mark = Text("burst", "bold white on red") if result.burst else Text()
+    return _row(window, *(_cell(result[q]) for q in QUERY.quantiles), mark)
+
+
+def _cell(estimate: Estimate) -> Group:
+    value = Text(_number(estimate.value), "bold")
+    value.append(f" {estimate.method}", STYLES.get(estimate.method, ""))
+    return Group(value, Text(f"{_number(estimate.low)}..{_number(estimate.high)}", "dim"))
+
+
+@contextmanager
+def _live(console: Console) -> Iterator[Callable[[Result, int], None]]:
+    """Keep a line below the rows that says how far the stream has come, if there is a terminal."""
+    if not console.is_terminal:
+        yield lambda result, events: None
+        return
+    with Live(console=console, transient=True, refresh_per_second=20) as live:
+
+        def tell(result: Result, events: int) -> None:
+            now = Text(f"{result.end:>11,} events  ", "dim")
+            now.append("  ".join(f"{_name(q)} {_number(result[q].value)}" for q in QUERY.quantiles))
+            live.update(Group(ProgressBar(total=events, completed=result.end), now))
+
+        yield tell
+
+
+@contextmanager
+def _status(console: Console, message: str) -> Iterator[None]:
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(message):
+        yield
+
+
+# -- afterwards --------------------------------------------------------------------------------------------
+
+
+def _compare(console: Console, values: Values, results: Results) -> None:
+    """Put the exact answers beside the estimates, and look for the largest error of all windows."""
+    bursts = np.flatnonzero(results.bursts)
+    chosen = {"last window": len(results) - 1}
+    if bursts.size:
+        chosen = {"burst window": int(bursts[-1]), **chosen}
+    table = Table(title="Beside the exact answer", title_justify="left", title_style="bold")
+    table.add_column("")
+    for name in chosen:
+        for heading in (name, "exact", "error"):
+            table.add_column(heading, justify="right")
+    for quantile in QUERY.quantiles:
+        cells = []
+        for row in chosen.values():
+            truth = exact(_window(values, results[row]), quantile)
+            value = results[row][quantile].value
+            cells += [_number(value), _number(truth), f"{100 * abs(value / truth - 1):.2f} %"]
+        table.add_row(_name(quantile), *cells)
+    console.print(table)
+    worst, where, inside, checked = 0.0, QUERY.quantiles[0], 0, 0
+    for result in results:
+        window = _window(values, result)
+        for quantile in QUERY.quantiles:
+            truth, estimate = exact(window, quantile), result[quantile]
+            error = abs(estimate.value / truth - 1)
+            worst, where = max((worst, where), (error, quantile))
+            inside += estimate.low <= truth <= estimate.high
+            checked += 1
+    console.print(
+        f"Largest error of all {len(results):,} windows: {100 * worst:.2f} % at {_name(where)}; "
+        f"guaranteed are {100 * QUERY.guarantee:g} %.\n"
+        f"The exact quantile was inside its interval {inside:,} times of {checked:,}."
+    )
+
+
+def _window(values: Values, result: Result) -> Values:
+    return values[max(result.start, 0) : result.end]
+
+
+def _tell_state(console: Console, operator: Operator) -> None:
+    console.print(
+        f"State: {operator.variables():,} variables for {QUERY.size:,} events; "
+        f"{operator.nbytes:,} bytes, of which summaries {operator.summary_nbytes:,}."
+    )
+
+
+def _tell_speed(console: Console, values: Values) -> None:
+    """Time a silent push of the same stream, in turn with a sum of it."""
+    pushing, adding = [], []
+    for _ in range(REPEATS):
+        operator = Operator(QUERY)
+        started = time.perf_counter()
+        _sum(values)
+        adding.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        operator.push(values)
+        pushing.append(time.perf_counter() - started)
+    speed = values.size / min(pushing) / 1e6
+    console.print(
+        f"Speed: {speed:,.0f} million events a second on one thread, {min(adding) / min(pushing):.2f} "
+        "of a compiled sum over the same array\n"
+        f"(compiled beforehand, best of {REPEATS}, the same stream again without the narration)."
+    )
+
+
+@njit(cache=True)
+def _sum(values: Values) -> int:
+    total = 0
+    for i in range(values.size):  # vectorised; a loop over the values themselves would be half as fast
+        total += values[i]
+    return total
+
+
+def _name(quantile: object) -> str:
+    return f"p{float(100 * Fraction(str(quantile))):g}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.1f}".removesuffix(".0")

@@ -7,7 +7,7 @@ PAPER = {0.2: 9.0, 1.0: 21.2}
 
 
 def run(quick: bool) -> list[Figure]:
-    events, rounds = (150_000, 3) if quick else (500_000, 7)
+    events, rounds = 100_000, 5 if quick else 31
     values = pingmesh_values(SMALL)
     part = values[:events]
     queries = [Query.paper(100_000, 1_000)]

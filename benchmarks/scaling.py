@@ -17,8 +17,8 @@ SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 def run(quick: bool) -> list[Figure]:
     sizes = SIZES[:4] if quick else SIZES
     return [
-        _figure("default query", Query, sizes, SMALL, 3 if quick else 7, 0.85),
-        _figure("paper mode", Query.paper, sizes, 200_000 if quick else 500_000, 3 if quick else 7, 0.9),
+        _figure("default query", Query, sizes, SMALL, 5 if quick else 25, 0.85),
+        _figure("paper mode", Query.paper, sizes, 100_000, 5 if quick else 31, 0.9),
     ]
 
 

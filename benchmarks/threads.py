@@ -9,7 +9,7 @@ QUERY = Query(131_072, 16_384)
 
 
 def run(quick: bool) -> list[Figure]:
-    events, rounds = (SMALL, 3) if quick else (LARGE, 9)
+    events, rounds = (SMALL, 3) if quick else (LARGE, 15)
     streams = [pingmesh_values(events, seed) for seed in (1, 2)]
     operators = [Operator(QUERY) for _ in streams]
     with ThreadPoolExecutor(2) as pool:

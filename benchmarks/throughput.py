@@ -9,7 +9,7 @@ from benchmarks.measure import LARGE, SMALL, Array, Figure, memory_sum, pingmesh
 
 
 def run(quick: bool) -> list[Figure]:
-    events, rounds = (SMALL, 3) if quick else (LARGE, 9)
+    events, rounds = (SMALL, 3) if quick else (LARGE, 15)
     integers = pingmesh_values(events)
     doubles = integers + np.random.default_rng(1).random(events)
     usual, short = Query(131_072, 16_384), Query(100_000, 1_000)

@@ -6,7 +6,7 @@ so it guards saved states and checkpoints.
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
@@ -155,6 +155,7 @@ class Query:
     def __post_init__(self) -> None:
         """Check everything once and keep it in one form."""
         put = object.__setattr__
+        put(self, "_given", {f.name: getattr(self, f.name) for f in fields(self) if f.init})
         counted = isinstance(self.period, (int, np.integer)) and not isinstance(self.period, bool)
         if counted != (isinstance(self.size, (int, np.integer)) and not isinstance(self.size, bool)):
             raise QueryError(
@@ -215,6 +216,10 @@ class Query:
                 f"guarantee={self.guarantee!r} is not possible with digits={self.digits}; the finest is {finest:g}"
             )
         return asked
+
+    def replace(self, **changes: Any) -> "Query":
+        """Return the same query but for these arguments (dataclasses.replace would hand over the checked forms)."""
+        return Query(**{**self._given, **changes})  # type: ignore[attr-defined]
 
     @property
     def sub_windows(self) -> int:

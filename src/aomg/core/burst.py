@@ -2,8 +2,8 @@
 
 The score is the mean of sign(x - y) over all pairs of the two tails, in [-1, 1]: 0 if they are alike, near 1 if
 almost every value of the new tail is above almost every value of the old one. A burst is a score above the asked
-effect size, and above three standard deviations of what chance gives for lists of order statistics
-(core.kernels.burst_threshold), from samples of ten values on. It is computed from the envelope's counts where there
+effect size, and above four standard deviations of what chance gives for lists of order statistics
+(core.kernels.burst_threshold), which no tail of fewer than about 43 values can exceed. It is computed from the envelope's counts where there
 is an envelope (core.kernels), else here from the tails' samples, at every high quantile's depth: a burst that raises
 the top 0.1 % only leaves the order of the top 1 % as it was.
 
@@ -25,6 +25,5 @@ def score(new: tuple[Integers, Integers], old: tuple[Integers, Integers]) -> flo
 
 def limit(effect: float, depth_new: int, depth_old: int, count_new: int) -> float | None:
     """The score above which a tail is larger; None if there are too few values to tell."""
-    if min(depth_new, depth_old) < k.MINIMUM_BURST_SAMPLE:
-        return None
-    return float(k.burst_threshold(effect, depth_new, depth_old, depth_new / count_new))
+    threshold = float(k.burst_threshold(effect, depth_new, depth_old, depth_new / count_new))
+    return threshold if threshold < 1 else None

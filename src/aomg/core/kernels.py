@@ -62,7 +62,7 @@ POWERS = np.array([float(f"1e{k}") for k in range(309)])
 INTEGER_POWERS = np.array([10**k for k in range(20)], dtype=np.uint64)
 SIGN_BIT = U64(1) << U64(63)
 EXACT_INTEGERS = 9007199254740992.0  # 2^53
-MINIMUM_BURST_SAMPLE = 10
+COLD_FROM, COLD_BYTES = 1000, 1024  # with more live summaries than this, the next to leave is in no cache
 SPARSE_FROM = 4096  # smaller summaries spend bytes, not branches that cannot be foreseen
 
 
@@ -120,17 +120,44 @@ def _fold_rows(typing_context, halves, first, out):
 
     def generate(context, builder, signature, arguments):
         half, word = ir.IntType(32), ir.IntType(64)
-        sums = ir.Constant(ir.VectorType(half, 16), ir.Undefined)
+
+        def shuffled(a, b, lanes):
+            return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(half, len(lanes)), lanes))
+
+        def paired(a, b):  # neighbouring lanes added, of a and b in turn: one instruction on x86
+            return builder.add(
+                shuffled(a, b, [0, 2, 8, 10, 4, 6, 12, 14]), shuffled(a, b, [1, 3, 9, 11, 5, 7, 13, 15])
+            )
+
+        rows = []
         for row in range(16):
             index = builder.add(arguments[1], ir.Constant(word, 16 * row))
             pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], index, half, 16)
-            total = _across_lanes(builder, "add", builder.load(pointer, align=4), 16)
-            sums = builder.insert_element(sums, total, ir.Constant(half, row))
+            loaded = builder.load(pointer, align=4)
+            rows.append(
+                builder.add(shuffled(loaded, loaded, list(range(8))), shuffled(loaded, loaded, list(range(8, 16))))
+            )
+        fours = []
+        for row in range(0, 16, 4):
+            both = paired(paired(rows[row], rows[row + 1]), paired(rows[row + 2], rows[row + 3]))
+            fours.append(builder.add(shuffled(both, both, [0, 1, 2, 3]), shuffled(both, both, [4, 5, 6, 7])))
+        eights = [shuffled(fours[i], fours[i + 1], list(range(8))) for i in (0, 2)]
+        sums = shuffled(eights[0], eights[1], list(range(16)))
         pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], arguments[2], half, 16)
         builder.store(sums, pointer, align=4)
         return builder.zext(_across_lanes(builder, "add", sums, 16), word)
 
     return types.int64(halves, types.int64, types.int64), generate
+
+
+def _running_sums(builder, value, vector):
+    """Each of 16 lanes plus all before it."""
+    zeros = ir.Constant(vector, [0] * 16)
+    for shift in (1, 2, 4, 8):
+        lanes = [16 + i if i < shift else i - shift for i in range(16)]
+        shifted = ir.Constant(ir.VectorType(ir.IntType(32), 16), lanes)
+        value = builder.add(value, builder.shuffle_vector(value, zeros, shifted))
+    return value
 
 
 def _generate_search(bits, upwards):
@@ -146,11 +173,7 @@ def _generate_search(bits, upwards):
         if not upwards:
             backwards = ir.Constant(ir.VectorType(ir.IntType(32), 16), list(range(15, -1, -1)))
             counts = builder.shuffle_vector(counts, zeros, backwards)
-        sums = counts
-        for shift in (1, 2, 4, 8):
-            lanes = [16 + i if i < shift else i - shift for i in range(16)]
-            shifted = ir.Constant(ir.VectorType(ir.IntType(32), 16), lanes)
-            sums = builder.add(sums, builder.shuffle_vector(sums, zeros, shifted))
+        sums = _running_sums(builder, counts, vector)
         rank = arguments[2] if bits == 64 else builder.trunc(arguments[2], element)
         ranks = builder.insert_element(ir.Constant(vector, ir.Undefined), rank, ir.Constant(ir.IntType(32), 0))
         ranks = builder.shuffle_vector(ranks, zeros, ir.Constant(ir.VectorType(ir.IntType(32), 16), [0] * 16))
@@ -178,6 +201,27 @@ def _find_downwards(typing_context, words, first, rank):
     """Which of words[first:first+16] holds the rank-th largest, and how many are above it."""
     pair = types.UniTuple(types.int64, 2)
     return pair(words, types.int64, types.int64), _generate_search(64, False)
+
+
+@intrinsic
+def _row_wins(typing_context, halves, x, y):
+    """Twice the pairs of rows x and y in which x is in a higher bucket, plus those in the same; and the sum of y."""
+
+    def generate(context, builder, signature, arguments):
+        half, word = ir.IntType(32), ir.IntType(64)
+        loaded = []
+        for at in arguments[1:]:
+            pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], at, half, 16)
+            loaded.append(builder.load(pointer, align=4))
+        new, old = loaded
+        below = _running_sums(builder, old, vector)
+        weight = builder.sub(builder.add(below, below), old)
+        wide = ir.VectorType(word, 16)
+        wins = _across_lanes(builder, "add", builder.mul(builder.zext(new, wide), builder.zext(weight, wide)), 16)
+        total = builder.zext(builder.extract_element(below, ir.Constant(half, 15)), word)
+        return context.make_tuple(builder, signature.return_type, [wins, total])
+
+    return types.UniTuple(types.int64, 2)(halves, types.int64, types.int64), generate
 
 
 @intrinsic
@@ -236,6 +280,23 @@ def _add_bytes(typing_context, words, at, ring, where):
 def _subtract_bytes(typing_context, words, at, ring, where):
     """words[at:at+16] -= ring[where:where+16]; returns the sum of what was subtracted."""
     return types.int64(words, types.int64, ring, types.int64), _generate_row_update("sub")
+
+
+@intrinsic
+def _prefetch(typing_context, ring, at):
+    """Ask for the 64 bytes around ring[at]; they will be needed at the next close."""
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        number = ir.IntType(32)
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        signature_ = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], signature_)
+        flags = [ir.Constant(number, flag) for flag in (0, 2, 1)]
+        builder.call(function, [pointer, *flags])
+        return context.get_dummy_value()
+
+    return types.void(ring, types.int64), generate
 
 
 @intrinsic
@@ -360,7 +421,7 @@ def decompose(x, digits):
     power = decade - digits + 1
     if -22 <= power <= 22:
         guess = x * POWERS[-power] if power < 0 else x / POWERS[power]
-        lead = np.int64(guess + 0.5)
+        lead = min(np.int64(guess + 0.5), np.int64(10 * first - 1))
         if x < edge(lead, power):
             lead -= 1
     else:
@@ -431,7 +492,8 @@ def _interval_of_lead(decade, lead, digits, integral):
     """The inclusive doubles that a code of a positive magnitude covers."""
     power = decade - digits + 1
     low = edge(lead, power)
-    high = edge(lead + 1, power)
+    last = lead + 1 == 10**digits
+    high = edge(10 ** (digits - 1), power + 1) if last else edge(lead + 1, power)
     if integral:
         low = math.ceil(low)
         if high >= EXACT_INTEGERS:
@@ -1332,12 +1394,13 @@ def unfold(state, halves, ring, words, at):
 
 @inlined
 def burst_threshold(effect, top_new, top_old, fraction):
-    """The score above which a tail counts as larger: the asked effect, or three standard deviations if that is more.
+    """The score above which a tail counts as larger: the asked effect, or four standard deviations if that is more.
 
-    Two lists of order statistics, so the variance is not Mann and Whitney's: 4 (1/T + 1/T') (1/3 - f/4).
+    Two lists of order statistics, so the variance is not Mann and Whitney's: 4 (1/T + 1/T') (1/3 - f/4). Tails of
+    fewer than about 43 values have a threshold above 1, which no score exceeds: they are too few to tell.
     """
     variance = 4.0 * (1.0 / top_new + 1.0 / top_old) * (1.0 / 3.0 - fraction / 4.0)
-    return max(effect, min(0.9, 3.0 * math.sqrt(variance)))
+    return max(effect, 4.0 * math.sqrt(variance))
 
 
 @inlined
@@ -1350,17 +1413,12 @@ def tail_depth(numerator, denominator, sub_windows, count):
 DEPTH_WIDTH = 7  # phi as a fraction, and for the last two counts: how deep to look, and the limit of chance
 
 
-@inlined
-def _row_wins(x, y, skip_x, skip_y, below):
-    """Twice the wins and once the draws of row x over the tail below and in row y, from the skipped ranks on."""
-    won = np.int64(0)
-    if skip_x <= 0 and skip_y <= 0:
-        for k in range(16):
-            won += x[k] * (2 * below + y[k])
-            below += y[k]
-        return won, below
+@compiled
+def _cut_row_wins(halves, x, y, skip_x, skip_y):
+    """As _row_wins, without the lowest `skip_x` values of x and `skip_y` of y."""
+    won, below = np.int64(0), np.int64(0)
     for k in range(16):
-        a, b = np.int64(x[k]), np.int64(y[k])
+        a, b = np.int64(halves[x + k]), np.int64(halves[y + k])
         skipped = min(a, max(skip_x, 0))
         skip_x -= skipped
         a -= skipped
@@ -1384,7 +1442,7 @@ def _score(state, halves, depth, new_count, old_count):
         limit = burst_threshold(_double(state[BURST_EFFECT]), state[at + 4], state[at + 5], fraction)
         state[at + 6] = _bits(limit)
     top_new, top_old = state[at + 4], state[at + 5]
-    if min(top_new, top_old) < MINIMUM_BURST_SAMPLE:
+    if _double(state[at + 6]) >= 1.0:
         return 0.0, 2.0
     half = state[HALF_PLACES]
     new_rows = state[NEWEST_ROWS + state[ROWS_SIDE]]
@@ -1407,19 +1465,21 @@ def _score(state, halves, depth, new_count, old_count):
         new_super = state[ids + i]
         old_super = state[old_ids + j] if j < old_rows else big
         if old_super < new_super:
-            below += state[old_sums + j] - max(skip_old, 0)
+            below += state[old_sums + j] - skip_old
             skip_old = np.int64(0)
             j += 1
             continue
-        x = halves[2 * rows + 16 * i : 2 * rows + 16 * i + 16]
+        won += 2 * below * (state[sums + i] - skip_new)
         if old_super == new_super:
-            y = halves[2 * old_at + 16 * j : 2 * old_at + 16 * j + 16]
-            added, below = _row_wins(x, y, skip_new, skip_old, below)
-            won += added
+            x, y = 2 * rows + 16 * i, 2 * old_at + 16 * j
+            if skip_new | skip_old:
+                level, passed = _cut_row_wins(halves, x, y, skip_new, skip_old)
+            else:
+                level, passed = _row_wins(halves, x, y)
+            won += level
+            below += passed
             skip_old = np.int64(0)
             j += 1
-        else:
-            won += 2 * below * (state[sums + i] - max(skip_new, 0))
         skip_new = np.int64(0)
         i += 1
     score = won / (float(top_new) * float(top_old)) - 1.0
@@ -1487,6 +1547,10 @@ def expire(state, ring, words, before):
         deaccumulate(state, ring, words, oldest)
         state[RING_BEFORE] = oldest
         state[RING_OLDEST] = next_record(state, words, oldest) if state[LIVE_SUMMARIES] > 0 else -1
+    if state[LIVE_SUMMARIES] > COLD_FROM:
+        for k in range(0, COLD_BYTES, 64):
+            _prefetch(ring, min(state[RING_OLDEST] + k, ring.size - 1))
+            _prefetch(ring, min(state[RING_END] + k, ring.size - 1))
 
 
 @compiled

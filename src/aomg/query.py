@@ -35,6 +35,11 @@ MOST_ELEMENTS = 1 << 31
 FINEST_GUARANTEE = 0.005  # the envelope counts at three digits
 
 
+def _is_whole(number: Any) -> bool:
+    """Whether this counts elements: timedelta64 is an integer to NumPy, and a bool to Python."""
+    return isinstance(number, (int, np.integer)) and not isinstance(number, (bool, np.timedelta64))
+
+
 def microseconds(duration: Any, name: str) -> int:
     """Whole microseconds of "1 hour", a timedelta or a timedelta64. Refuses plain numbers: a unit must be said."""
     if isinstance(duration, timedelta):
@@ -68,6 +73,8 @@ def decimal_of(quantile: Any) -> Decimal:
             raise QueryError(f"a quantile must be a number or its decimal text, not {quantile!r}")
     except InvalidOperation:
         raise QueryError(f"{quantile!r} is no decimal number") from None
+    if not exact.is_finite():
+        raise QueryError(f"a quantile must be a number in (0, 1], not {quantile!r}")
     return exact.normalize()
 
 
@@ -103,9 +110,13 @@ class FewK:
 
     def __post_init__(self) -> None:
         """Refuse settings that mean nothing."""
+        for name in ("fraction", "high", "threshold", "burst"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, (int, float)):
+                raise QueryError(f"few_k.{name}={number!r} must be a number")
         if not 0 < self.fraction <= 1:
             raise QueryError(f"few_k.fraction={self.fraction!r} must lie in (0, 1]")
-        if self.budget is not None and (not isinstance(self.budget, int) or self.budget < 1):
+        if self.budget is not None and not (_is_whole(self.budget) and self.budget >= 1):
             raise QueryError(f"few_k.budget={self.budget!r} must be a whole number of entries, or None")
         if not 0 < self.high <= 1:
             raise QueryError(f"few_k.high={self.high!r} must be a quantile in (0, 1]")
@@ -156,8 +167,8 @@ class Query:
         """Check everything once and keep it in one form."""
         put = object.__setattr__
         put(self, "_given", {f.name: getattr(self, f.name) for f in fields(self) if f.init})
-        counted = isinstance(self.period, (int, np.integer)) and not isinstance(self.period, bool)
-        if counted != (isinstance(self.size, (int, np.integer)) and not isinstance(self.size, bool)):
+        counted = _is_whole(self.period)
+        if counted != _is_whole(self.size):
             raise QueryError(
                 f"size={self.size!r} and period={self.period!r} must both count elements or both be durations"
             )
@@ -178,11 +189,11 @@ class Query:
         if self.size // self.period > MOST_SUB_WINDOWS:
             raise QueryError(f"a window of {self.size // self.period} periods is too long; at most {MOST_SUB_WINDOWS}")
         put(self, "lateness", microseconds(self.lateness, "lateness"))
+        if self.lateness < 0:
+            raise QueryError("lateness must not be negative; '0 seconds' waits for nothing")
         put(self, "quantiles", _checked_quantiles(self.quantiles))
         put(self, "thresholds", _checked_thresholds(self.thresholds))
-        if self.digits is not None and (
-            isinstance(self.digits, bool) or not isinstance(self.digits, (int, np.integer)) or not 1 <= self.digits <= 6
-        ):
+        if self.digits is not None and not (_is_whole(self.digits) and 1 <= self.digits <= 6):
             raise QueryError(f"digits={self.digits!r} must be 1 to 6, or None for raw values")
         put(self, "guarantee", self._checked_guarantee())
         if self.few_k is not None and not isinstance(self.few_k, FewK):
@@ -258,13 +269,22 @@ class Query:
         )
 
 
+def _listed(given: Any, name: str) -> tuple[Any, ...]:
+    """Several, or one alone."""
+    if isinstance(given, (int, float, str, Decimal, np.generic)):
+        return (given,)
+    try:
+        return tuple(given)
+    except TypeError:
+        raise QueryError(f"{name}={given!r} must be a number or several") from None
+
+
 def _checked_quantiles(given: Any) -> tuple[Decimal, ...]:
-    given = (given,) if isinstance(given, (int, float, str, Decimal)) else tuple(given)
-    quantiles = tuple(decimal_of(q) for q in given)
+    quantiles = tuple(decimal_of(q) for q in _listed(given, "quantiles"))
     if not quantiles:
         raise QueryError("quantiles is empty; ask for one at least, such as 0.99")
     for q in quantiles:
-        if not (q.is_finite() and 0 < q <= 1):
+        if not 0 < q <= 1:
             raise QueryError(f"quantile {q} must lie in (0, 1]; 99 % is 0.99")
         if isinstance(exponent := q.as_tuple().exponent, int) and exponent < -9:
             raise QueryError(f"quantile {q} has more than nine decimals; round it")
@@ -275,7 +295,7 @@ def _checked_quantiles(given: Any) -> tuple[Decimal, ...]:
 
 
 def _checked_thresholds(given: Any) -> tuple[float, ...]:
-    given = (given,) if isinstance(given, (int, float)) else tuple(given)
+    given = _listed(given, "thresholds")
     try:
         thresholds = tuple(float(t) for t in given)
     except (TypeError, ValueError, OverflowError):

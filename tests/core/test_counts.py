@@ -24,7 +24,7 @@ def said(counts: Counts) -> tuple:
         counts.numbers.tolist(),
         counts.fine_codes.tolist(),
         counts.fine_numbers.tolist(),
-        counts.integral,
+        counts.domain,
         counts.minimum,
         counts.maximum,
     )

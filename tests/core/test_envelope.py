@@ -20,5 +20,5 @@ def test_one_value_of_a_bucket_is_within_the_guarantee_of_all_of_it(digits, guar
         assert (first + width) * (1 - guarantee) <= first * (1 + guarantee) * (1 + 1e-12)
 
 
-def test_the_default_has_86_buckets_a_decade():
-    assert len(partition(3, 0.02)) == 86
+def test_the_default_has_95_buckets_a_decade():
+    assert len(partition(3, 0.02)) == 95

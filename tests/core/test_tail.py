@@ -21,6 +21,7 @@ from aomg.core.tail import (
     sample_positions,
     tail_sizes,
 )
+from aomg.streams import pingmesh
 
 some_codes = st.lists(st.integers(-9, 40), min_size=1, max_size=60)
 
@@ -157,3 +158,22 @@ def test_the_largest_are_found_deep_in_a_long_list():
     merged = OrderedCounts()
     merged.add(np.arange(5000), np.full(5000, 3))
     assert [merged.largest(r) for r in (1, 3, 4, 192, 193, 15_000)] == [4999, 4999, 4998, 4936, 4935, 0]
+
+
+def test_rotation_removes_the_bias_of_the_papers_samples():
+    """The paper takes the last of each interval: with many sub-windows its answers are too low on average."""
+    period, sub_windows, phi = 2_048, 32, Decimal("0.999")
+    need = rank_from_top(phi, period * sub_windows)
+    samples = -(-need // 10)
+    errors = {"rotate": [], "paper": []}
+    for window in range(8):
+        values = pingmesh(seed=window).take(period * sub_windows)
+        exact = np.sort(values)[-need]
+        for offset, signed in errors.items():
+            merged = OrderedCounts()
+            for number, part in enumerate(values.reshape(-1, period)):
+                merged.add(*sample(*count_codes(part), sample_positions(need, samples, number, offset)))
+            rank = -(-need * merged.total // (need * sub_windows))
+            signed.append(merged.largest(rank) / exact - 1)
+    assert np.mean(errors["paper"]) < -0.2
+    assert abs(np.mean(errors["rotate"])) < 0.1

@@ -81,13 +81,15 @@ def _difference_ranks(quantiles: tuple[Decimal, ...], count: int) -> tuple[Integ
 
 
 def inverse_densities(
-    quantiles: tuple[Decimal, ...], codec: Codec, codes: Integers, cumulative: Integers, integral: bool
+    quantiles: tuple[Decimal, ...], codec: Codec, codes: Integers, cumulative: Integers, domain: int
 ) -> npt.NDArray[np.float64]:
     """1/f at a sub-window's quantiles, from its ordered counts; NaN where it is too small or too discrete to tell."""
     ranks, between = _difference_ranks(quantiles, int(cumulative[-1]))
-    values = middles(codec, codes[np.searchsorted(cumulative, ranks)], integral)
-    rise = values[1::2] - values[0::2]
-    return np.where(rise > 0, rise, np.nan) / between
+    values = middles(codec, codes[np.searchsorted(cumulative, ranks)], domain)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rise = values[1::2] - values[0::2]
+        densities = np.where(rise > 0, rise, np.nan) / between
+    return np.where(np.isfinite(densities), densities, np.nan)
 
 
 def theorem_1(quantile: Decimal, count: int, inverse: float, spread: float, sub_windows: int) -> tuple[float, float]:

@@ -13,7 +13,7 @@ What is promised of special values:
   2^53 it is rounded outward;
 * raw longs (digits=None) beyond 2^53 are taken as the nearest double, and their interval covers the rounding;
 * a code of one integer reports that integer, any other its middle; a window that holds both integers and doubles
-  is taken as doubles.
+  is taken as doubles, with intervals that cover its longs (the `domain`: REALS, INTEGERS or BOTH of core.kernels).
 """
 
 from typing import Protocol
@@ -30,16 +30,20 @@ Reals = npt.NDArray[np.float64]
 class Codec(Protocol):
     """Codes of one resolution, ordered as their values."""
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """The lowest and the highest code there can be."""
+
     def codes(self, values: npt.NDArray[np.generic]) -> Integers:
         """Codes of finite int64 or float64 values."""
 
-    def intervals(self, codes: Integers, integral: bool) -> tuple[Reals, Reals]:
+    def intervals(self, codes: Integers, domain: int) -> tuple[Reals, Reals]:
         """Lowest and highest value of each code, inclusive and rounded outward."""
 
 
-def middles(codec: Codec, codes: Integers, integral: bool) -> Reals:
+def middles(codec: Codec, codes: Integers, domain: int) -> Reals:
     """What a code reports: its one integer, or its middle."""
-    low, high = codec.intervals(codes, integral)
+    low, high = codec.intervals(codes, domain)
     return low + (high - low) / 2
 
 
@@ -49,6 +53,7 @@ class DenseCodec:
     def __init__(self, state: Integers, table: npt.NDArray[np.uint16]) -> None:
         self._state = state
         self._table = table
+        self.span = (0, 256 * (2 * int(state[kernels.ZERO_SUPER]) + 1) - 1)
 
     def codes(self, values: npt.NDArray[np.generic]) -> Integers:
         """Codes of finite values; O(n), no allocation but the result."""
@@ -59,10 +64,10 @@ class DenseCodec:
             kernels.codes_of_doubles(self._state, self._table, values, codes)
         return codes
 
-    def intervals(self, codes: Integers, integral: bool) -> tuple[Reals, Reals]:
+    def intervals(self, codes: Integers, domain: int) -> tuple[Reals, Reals]:
         """Lowest and highest value of each code."""
         lows, highs = np.empty(codes.size), np.empty(codes.size)
-        kernels.dense_intervals(self._state, codes, integral, lows, highs)
+        kernels.dense_intervals(self._state, codes, domain, lows, highs)
         return lows, highs
 
 
@@ -71,6 +76,8 @@ class DigitsCodec:
 
     def __init__(self, digits: int) -> None:
         self._digits = digits
+        most = kernels.DECADES * 9 * 10 ** (digits - 1)
+        self.span = (-most, most)
 
     def codes(self, values: npt.NDArray[np.generic]) -> Integers:
         """Codes of finite values."""
@@ -81,15 +88,20 @@ class DigitsCodec:
             kernels.digits_codes_of_doubles(values, self._digits, codes)
         return codes
 
-    def intervals(self, codes: Integers, integral: bool) -> tuple[Reals, Reals]:
+    def intervals(self, codes: Integers, domain: int) -> tuple[Reals, Reals]:
         """Lowest and highest value of each code."""
         lows, highs = np.empty(codes.size), np.empty(codes.size)
-        kernels.digits_intervals(codes, self._digits, integral, lows, highs)
+        kernels.digits_intervals(codes, self._digits, domain, lows, highs)
         return lows, highs
 
 
 class RawCodec:
     """Raw values: the code is a 64-bit integer that sorts as the double does."""
+
+    span = (
+        int(kernels.key_of_double(-kernels.LARGEST_DOUBLE)),
+        int(kernels.key_of_double(kernels.LARGEST_DOUBLE)),
+    )
 
     def codes(self, values: npt.NDArray[np.generic]) -> Integers:
         """Sortable keys of finite values."""
@@ -97,8 +109,8 @@ class RawCodec:
         kernels.keys_of_doubles(values.astype(np.float64, copy=False), keys)
         return keys
 
-    def intervals(self, codes: Integers, integral: bool) -> tuple[Reals, Reals]:
-        """The value itself, or its neighbours where longs were rounded."""
+    def intervals(self, codes: Integers, domain: int) -> tuple[Reals, Reals]:
+        """The value itself; beyond 2^53, where a long may have been rounded to it, its neighbours."""
         lows, highs = np.empty(codes.size), np.empty(codes.size)
-        kernels.raw_intervals(codes, integral, lows, highs)
+        kernels.raw_intervals(codes, domain, lows, highs)
         return lows, highs

@@ -43,7 +43,7 @@ class Counts:
     numbers: Integers = field(default_factory=lambda: _NONE)
     fine_codes: Integers = field(default_factory=lambda: _NONE)
     fine_numbers: Integers = field(default_factory=lambda: _NONE)
-    integral: bool = True
+    domain: int = k.NOTHING
     minimum: float = np.inf
     maximum: float = -np.inf
 
@@ -66,10 +66,17 @@ class Counts:
             numbers,
             fine_codes,
             fine_numbers,
-            self.integral and other.integral,
+            _joint_domain(self.domain, other.domain),
             min(self.minimum, other.minimum),
             max(self.maximum, other.maximum),
         )
+
+
+def _joint_domain(a: int, b: int) -> int:
+    """What two parts hold together."""
+    if k.NOTHING in (a, b):
+        return min(a, b)
+    return a if a == b else k.BOTH
 
 
 class FineCounts:

@@ -2,7 +2,7 @@
 
 The state of an operator is one array of 64-bit words (`state`), so that a call from Python passes few
 arguments: its first words are the registers named below, the rest are the areas whose offsets the registers
-hold. `core.state.Layout` builds it; `core.codes.Grid` explains the coordinates:
+hold (`core.layout` builds it). The coordinates:
 
 * a *super* holds 16 buckets, a *bucket* up to 16 codes (its slots). The logical number of a super ascends with
   the value: negative magnitudes mirrored, the super of zero in the middle, positive magnitudes.
@@ -33,23 +33,27 @@ AT_PHI, AT_DEPTH, AT_THRESHOLD, AT_LEAD, AT_FIRST, AT_SLOTS = 16, 17, 18, 19, 20
 AT_COUNTS, AT_TOTAL, AT_SUPER_TOTAL, AT_FINE, AT_ACTIVE = 22, 23, 24, 25, 26
 AT_FOLD, AT_EXTREME, EXTREME_ROOM, ENTERED, TURNED = 27, 28, 29, 30, 31
 # registers: the open sub-window
-FILLED, OPEN_NUMBER, REFUSED, INTEGRAL = 32, 33, 34, 35
+FILLED, OPEN_NUMBER, REFUSED, OPEN_DOMAIN = 32, 33, 34, 35
 NEGATIVE_FAR, NEGATIVE_NEAR, HAS_ZERO, POSITIVE_NEAR, POSITIVE_FAR = 36, 37, 38, 39, 40
 OPEN_MINIMUM, OPEN_MAXIMUM = 41, 42  # sortable keys
 # registers: the live summaries
-LIVE_COUNT, LIVE_SUMMARIES, LIVE_REAL, ACTIVE, NEWEST_NUMBER = 43, 44, 45, 46, 47
+LIVE_COUNT, LIVE_SUMMARIES, LIVE_WITH_REALS, ACTIVE, NEWEST_NUMBER = 43, 44, 45, 46, 47
 RING_BEFORE, RING_OLDEST, RING_NEWEST, RING_END, RING_USED = 48, 49, 50, 51, 52
 LAST_BURST, LAST_RELEASE, SCORE, FLAG = 53, 54, 55, 56
 REGISTERS = 64
 
 # registers: scratch of one call, in two rows of 16 counts and two codes
 AT_SCRATCH, AT_PLACE, AT_DECADE, ROWS_SIDE, NEWEST_ROWS = 57, 58, 59, 60, 61  # NEWEST_ROWS: one for each side
+LIVE_WITH_INTEGERS = 63
+
+# what kinds of numbers a sub-window or a window holds
+REALS, INTEGERS, BOTH, NOTHING = 0, 1, 2, 3
 
 NONE = np.int64(-(2**62))  # a register that says "there is none"
 
 # words of a summary's head; then one per quantile (its code) and two per threshold, then the rows in bytes
 HEAD_NUMBER, HEAD_COUNT, HEAD_MINIMUM, HEAD_MAXIMUM, HEAD_LENGTH, HEAD_ROWS, HEAD_FINE, HEAD_WORDS = range(8)
-INTEGRAL_BIT = np.int64(1) << np.int64(32)  # beside the length
+DOMAIN_SHIFT = 32  # beside the length
 LENGTH_MASK = np.int64(0xFFFFFFFF)
 
 # columns of a row of results: fixed part, then 4 per quantile, then 3 per threshold
@@ -62,6 +66,7 @@ POWERS = np.array([float(f"1e{k}") for k in range(309)])
 INTEGER_POWERS = np.array([10**k for k in range(20)], dtype=np.uint64)
 SIGN_BIT = U64(1) << U64(63)
 EXACT_INTEGERS = 9007199254740992.0  # 2^53
+LARGEST_DOUBLE = 1.7976931348623157e308
 COLD_FROM, COLD_BYTES = 1000, 1024  # with more live summaries than this, the next to leave is in no cache
 SPARSE_FROM = 4096  # smaller summaries spend bytes, not branches that cannot be foreseen
 
@@ -488,23 +493,21 @@ def keys_of_doubles(values, keys):
 
 
 @inlined
-def _interval_of_lead(decade, lead, digits, integral):
+def _interval_of_lead(decade, lead, digits, domain):
     """The inclusive doubles that a code of a positive magnitude covers."""
     power = decade - digits + 1
     low = edge(lead, power)
     last = lead + 1 == 10**digits
     high = edge(10 ** (digits - 1), power + 1) if last else edge(lead + 1, power)
-    if integral:
-        low = math.ceil(low)
-        if high >= EXACT_INTEGERS:
-            return low, high
-        return low, math.ceil(high) - 1.0
-    high = next_down(high)
-    return low, max(low, high)
+    if domain != REALS and high >= EXACT_INTEGERS:  # a long just below the next code may have no double of its own
+        return low, min(high, LARGEST_DOUBLE)
+    if domain == INTEGERS:
+        return math.ceil(low), math.ceil(high) - 1.0
+    return low, max(low, next_down(high))
 
 
 @inlined
-def interval(state, code, integral):
+def interval(state, code, domain):
     """low, high (inclusive, rounded outward) of the raw values that a dense code covers."""
     super_, bucket, slot = code >> 8, (code >> 4) & 15, code & 15
     zero = state[ZERO_SUPER]
@@ -516,21 +519,21 @@ def interval(state, code, integral):
     decade = state[state[AT_DECADE] + super_ - zero]
     within_decade = super_ - zero - 1 - (decade - LOWEST_DECADE) * state[SUPERS_PER_DECADE]
     lead = state[state[AT_FIRST] + within_decade * 16 + bucket] + slot
-    low, high = _interval_of_lead(decade, lead, state[DIGITS], integral)
+    low, high = _interval_of_lead(decade, lead, state[DIGITS], domain)
     if negative:
         return -high, -low
     return low, high
 
 
 @compiled
-def dense_intervals(state, codes, integral, lows, highs):
+def dense_intervals(state, codes, domain, lows, highs):
     """Intervals of many dense codes."""
     for i in range(codes.size):
-        lows[i], highs[i] = interval(state, codes[i], integral)
+        lows[i], highs[i] = interval(state, codes[i], domain)
 
 
 @compiled
-def digits_intervals(codes, digits, integral, lows, highs):
+def digits_intervals(codes, digits, domain, lows, highs):
     """Intervals of many codes of four to six digits."""
     first = np.int64(10 ** (digits - 1))
     for i in range(codes.size):
@@ -540,7 +543,7 @@ def digits_intervals(codes, digits, integral, lows, highs):
             continue
         magnitude = abs(code) - 1
         decade = magnitude // (9 * first) + LOWEST_DECADE
-        low, high = _interval_of_lead(decade, magnitude % (9 * first) + first, digits, integral)
+        low, high = _interval_of_lead(decade, magnitude % (9 * first) + first, digits, domain)
         if code > 0:
             lows[i], highs[i] = low, high
         else:
@@ -548,12 +551,12 @@ def digits_intervals(codes, digits, integral, lows, highs):
 
 
 @compiled
-def raw_intervals(keys, integral, lows, highs):
+def raw_intervals(keys, domain, lows, highs):
     """Intervals of sortable keys: the value itself, or its neighbours where longs were rounded to a double."""
     for i in range(keys.size):
         x = double_of_key(keys[i])
-        if integral and abs(x) >= EXACT_INTEGERS:
-            lows[i], highs[i] = next_down(x), next_up(x)
+        if domain != REALS and abs(x) >= EXACT_INTEGERS:
+            lows[i], highs[i] = max(next_down(x), -LARGEST_DOUBLE), min(next_up(x), LARGEST_DOUBLE)
         else:
             lows[i], highs[i] = x, x
 
@@ -669,7 +672,7 @@ def codes_of_integers(state, table, values, codes):
 def clear_open(state):
     """InitialState of Level 1: nothing counted yet."""
     state[FILLED] = 0
-    state[INTEGRAL] = 1
+    state[OPEN_DOMAIN] = NOTHING
     state[NEGATIVE_FAR] = -1
     state[NEGATIVE_NEAR] = np.int64(2**62)
     state[HAS_ZERO] = 0
@@ -696,6 +699,14 @@ def _note_cell(state, cell):
         state[NEGATIVE_FAR] = max(state[NEGATIVE_FAR], k)
 
 
+@inlined
+def _note_domain(state, domain):
+    if state[OPEN_DOMAIN] == NOTHING:
+        state[OPEN_DOMAIN] = domain
+    elif state[OPEN_DOMAIN] != domain:
+        state[OPEN_DOMAIN] = BOTH
+
+
 @compiled
 def _note_extremes(state, low, high):
     state[OPEN_MINIMUM] = min(state[OPEN_MINIMUM], key_of_double(low))
@@ -719,7 +730,7 @@ def _count_integers(state, table, counts, chunk):
     size = U64(chunk.size)
     i = U64(0)
     while i < size:
-        while i + U64(3) < size:  # four at a time: their table look-ups overlap
+        while low != U64(TABLE_REACH) and i + U64(3) < size:  # four at a time: their table look-ups overlap
             a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
             if (a - low > span) | (b - low > span) | (c - low > span) | (d - low > span):
                 break
@@ -769,7 +780,6 @@ def _count_integers(state, table, counts, chunk):
 @compiled
 def _count_doubles(state, table, counts, chunk):
     """Accumulate doubles; returns how many were refused (not finite)."""
-    state[INTEGRAL] = 0
     base = (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256
     near = counts[base:]
     values = chunk.view(np.float64)
@@ -784,7 +794,7 @@ def _count_doubles(state, table, counts, chunk):
     size = U64(chunk.size)
     i = U64(0)
     while i < size:
-        while i + U64(3) < size:
+        while low != empty and i + U64(3) < size:
             a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
             if (a - low > span) | (b - low > span) | (c - low > span) | (d - low > span):
                 break
@@ -847,13 +857,15 @@ def count_chunk(state, table, counts, chunk, real):
         refused = _count_doubles(state, table, counts, chunk)
     else:
         refused = _count_integers(state, table, counts, chunk)
+    if refused < chunk.size:
+        _note_domain(state, REALS if real else INTEGERS)
     state[FILLED] += chunk.size - refused
     state[REFUSED] += refused
     return refused
 
 
 @compiled
-def add_pairs(state, counts, codes, numbers, integral, minimum, maximum):
+def add_pairs(state, counts, codes, numbers, domain, minimum, maximum):
     """Accumulate of Level 1 from (dense code, count) pairs: another place's counts of the same sub-window."""
     for i in range(codes.size):
         cell = cell_of_code(state, codes[i])
@@ -862,8 +874,7 @@ def add_pairs(state, counts, codes, numbers, integral, minimum, maximum):
         _note_cell(state, cell)
     if codes.size > 0:
         _note_extremes(state, minimum, maximum)
-    if not integral:
-        state[INTEGRAL] = 0
+        _note_domain(state, domain)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -1214,9 +1225,7 @@ def close_dense(state, halves, counts, ring, words, at, number, entering):
     while (end - at) & 7:
         ring[end] = 0
         end += 1
-    head[HEAD_LENGTH] = end - at
-    if state[INTEGRAL]:
-        head[HEAD_LENGTH] |= INTEGRAL_BIT
+    head[HEAD_LENGTH] = (end - at) | (state[OPEN_DOMAIN] << DOMAIN_SHIFT)
     head[HEAD_ROWS] = envelope_rows | (np.int64(band_rows) << 32)
     head[HEAD_FINE] = 0
     clear_counts(state, folded)
@@ -1319,8 +1328,9 @@ def _apply_head(state, words, at, sign):
     head = words[at >> 3 : (at >> 3) + size]
     state[LIVE_COUNT] += sign * head[HEAD_COUNT]
     state[LIVE_SUMMARIES] += sign
-    if not head[HEAD_LENGTH] & INTEGRAL_BIT:
-        state[LIVE_REAL] += sign
+    domain = head[HEAD_LENGTH] >> DOMAIN_SHIFT
+    state[LIVE_WITH_REALS] += sign * (domain != INTEGERS)
+    state[LIVE_WITH_INTEGERS] += sign * (domain != REALS)
     for t in range(2 * thresholds):
         state[state[AT_THRESHOLD] + 2 * thresholds + t] += sign * head[HEAD_WORDS + quantiles + t]
     return at + 8 * size, head[HEAD_ROWS] & LENGTH_MASK, head[HEAD_ROWS] >> 32
@@ -1642,12 +1652,12 @@ def within(value, low, high, guarantee):
 
 
 @inlined
-def _known_value(state, code, at, number, rank, integral):
+def _known_value(state, code, at, number, rank, domain):
     """The value of the `rank`-th largest of a code's `number` values: spread evenly, or ties on its edge.
 
     `at` is where the code's count is, between those of its neighbours in the bucket.
     """
-    low, high = interval(state, code, integral)
+    low, high = interval(state, code, domain)
     value = low
     if low != high:
         slot = code & 15
@@ -1660,7 +1670,7 @@ def _known_value(state, code, at, number, rank, integral):
 
 
 @compiled
-def _partly_known_value(state, bucket, total, known, above, integral, bounds):
+def _partly_known_value(state, bucket, total, known, above, domain, bounds):
     """As much as a bucket's fine counts tell of its `above`-th largest value when they are not all of them.
 
     Sets bounds to the codes between which it must lie: the highest it can reach if all unknown values are above,
@@ -1679,8 +1689,8 @@ def _partly_known_value(state, bucket, total, known, above, integral, bounds):
             bottom = first + k
             break
     bounds[0], bounds[1] = bottom, top
-    low, _ = interval(state, first, integral)
-    _, high = interval(state, last, integral)
+    low, _ = interval(state, first, domain)
+    _, high = interval(state, last, domain)
     spread = high - (high - low) * ((above - 0.5) / total)
     share = known / total
     target = (above - 0.5) * share
@@ -1688,11 +1698,19 @@ def _partly_known_value(state, bucket, total, known, above, integral, bounds):
     for k in range(last - first, -1, -1):
         number = state[at + k]
         if number > 0 and passed + number >= target:
-            low, high = interval(state, first + k, integral)
+            low, high = interval(state, first + k, domain)
             guess = high - (high - low) * ((target - passed) / number)
             return share * guess + (1.0 - share) * spread
         passed += number
     return spread
+
+
+@inlined
+def _live_domain(state):
+    """What the window holds."""
+    if state[LIVE_WITH_REALS] == 0:
+        return INTEGERS
+    return REALS if state[LIVE_WITH_INTEGERS] == 0 else BOTH
 
 
 @compiled
@@ -1701,7 +1719,7 @@ def compute_result(state, number, out):
     quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
     count = state[LIVE_COUNT]
     reals = out.view(np.float64)
-    integral = state[LIVE_REAL] == 0
+    domain = _live_domain(state)
     guarantee = _double(state[GUARANTEE])
     _settle_extremes(state)
     minimum = double_of_key(-_extreme(state, 2 * quantiles + 1))
@@ -1741,19 +1759,19 @@ def compute_result(state, number, out):
                 slot, higher = _find_downwards(state, at, over)
                 number = state[at + slot]
                 rank = over - higher
-                value, low, high = _known_value(state, (bucket << 4) | slot, at + slot, number, rank, integral)
+                value, low, high = _known_value(state, (bucket << 4) | slot, at + slot, number, rank, domain)
                 method = METHOD_EXACT
             else:
-                value = _partly_known_value(state, bucket, total, known, over, integral, bounds)
+                value = _partly_known_value(state, bucket, total, known, over, domain, bounds)
                 lowest, highest = max(lowest, bounds[0]), min(highest, bounds[1])
                 method = METHOD_EXACT if lowest == highest else (METHOD_BAND if known else METHOD_ENVELOPE)
-                low, _ = interval(state, lowest, integral)
-                _, high = interval(state, highest, integral)
+                low, _ = interval(state, lowest, domain)
+                _, high = interval(state, highest, domain)
             low, high = max(low, minimum), min(high, maximum)
             value = within(value, low, high, guarantee)
         else:
-            low, _ = interval(state, lowest, integral)
-            _, high = interval(state, highest, integral)
+            low, _ = interval(state, lowest, domain)
+            _, high = interval(state, highest, domain)
             low, high = max(low, minimum), min(high, maximum)
         c = OUT_FIXED + 4 * column
         reals[c], reals[c + 1], reals[c + 2] = value, low, high
@@ -1762,7 +1780,7 @@ def compute_result(state, number, out):
         at = state[AT_THRESHOLD]
         limit = _double(state[at + 2 * t + 1])
         under, inside = state[at + 2 * thresholds + 2 * t], state[at + 2 * thresholds + 2 * t + 1]
-        low, high = interval(state, state[at + 2 * t], integral)
+        low, high = interval(state, state[at + 2 * t], domain)
         low, high = max(low, minimum), min(high, maximum)
         least, most, middle = float(under), float(under), float(under)
         if inside > 0:
@@ -1772,8 +1790,8 @@ def compute_result(state, number, out):
                 least += inside
                 middle += inside
             elif limit >= low:
-                width = high - low + 1.0 if integral else high - low
-                reach = math.floor(limit) - low + 1.0 if integral else limit - low
+                width = high - low + 1.0 if domain == INTEGERS else high - low
+                reach = math.floor(limit) - low + 1.0 if domain == INTEGERS else limit - low
                 middle += inside * min(max(reach / width, 0.0), 1.0)
         c = OUT_FIXED + 4 * quantiles + 3 * t
         reals[c], reals[c + 1], reals[c + 2] = middle / count, least / count, most / count
@@ -1860,11 +1878,11 @@ def count_open(state, table, bits, real):
 
 
 @compiled
-def merge_open(state, codes, numbers, integral, minimum, maximum):
+def merge_open(state, codes, numbers, domain, minimum, maximum):
     """Accumulate counts from elsewhere, called from Python."""
     halves = state.view(np.int32)
     counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
-    add_pairs(state, counts, codes, numbers, integral, minimum, maximum)
+    add_pairs(state, counts, codes, numbers, domain, minimum, maximum)
 
 
 @compiled
@@ -1927,7 +1945,7 @@ def record_is_sound(state, record):
     count = head[HEAD_COUNT]
     if (head[HEAD_LENGTH] & LENGTH_MASK) != record.size or not 0 < count < 2**31:
         return False
-    if (head[HEAD_LENGTH] >> 32) > 1 or head[HEAD_LENGTH] < 0 or abs(head[HEAD_NUMBER]) >= 2**62:
+    if (head[HEAD_LENGTH] >> DOMAIN_SHIFT) > BOTH or head[HEAD_LENGTH] < 0 or abs(head[HEAD_NUMBER]) >= 2**61:
         return False
     minimum, maximum = _double(head[HEAD_MINIMUM]), _double(head[HEAD_MAXIMUM])
     if not (-np.inf < minimum <= maximum < np.inf):

@@ -17,7 +17,7 @@ from aomg.core.intake import time_of, times_of, values_of
 from aomg.core.saved import pack, unpack
 from aomg.core.sliding import Sliding
 from aomg.core.summary import fine_part
-from aomg.errors import FinishedError, InputError
+from aomg.errors import FinishedError, InputError, StateError
 from aomg.query import Query
 from aomg.result import Results
 
@@ -210,18 +210,16 @@ class Operator:
         late = (numbers + 1) * self.query.period <= np.maximum(told, self._watermark)
         if late.any():
             self._late += int(late.sum())
-            values, numbers, reached = values[~late], numbers[~late], reached
+            values, numbers = values[~late], numbers[~late]
         self._latest = int(reached[-1])
         self._watermark = max(self._watermark, self._latest - self.query.lateness)
-        order = None
-        if numbers.size and np.any(numbers[1:] < numbers[:-1]):
+        if np.any(numbers[1:] < numbers[:-1]):
             order = np.argsort(numbers, kind="stable")
             values, numbers = values[order], numbers[order]
-        cuts = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
-        for part, number in zip(np.split(values, cuts), numbers[np.concatenate([[0], cuts])], strict=False):
-            if part.size:
-                self._heat(int(number))
-                self._count(np.ascontiguousarray(part))
+        starts = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1))
+        for number, part in zip(numbers[starts], np.split(values, starts[1:]), strict=numbers.size > 0):
+            self._heat(int(number))
+            self._count(part)
         self._close_passed(self._watermark // self.query.period, rows)
         return rows.results()
 
@@ -269,9 +267,9 @@ class Operator:
     def _count_long(self, values: Integers) -> None:
         """Raw longs beyond 2^53 are taken as the nearest doubles, dense codes too; extremes are rounded outward."""
         state = self._state
-        integral, low, high = (int(state[r]) for r in (k.INTEGRAL, k.OPEN_MINIMUM, k.OPEN_MAXIMUM))
+        domain, low, high = (int(state[r]) for r in (k.OPEN_DOMAIN, k.OPEN_MINIMUM, k.OPEN_MAXIMUM))
         k.count_open(state, self._sliding.table, values.astype(np.float64).view(np.int64), True)
-        state[k.INTEGRAL] = integral
+        state[k.OPEN_DOMAIN] = k.INTEGERS if domain in (k.NOTHING, k.INTEGERS) else k.BOTH
         state[k.OPEN_MINIMUM] = min(low, int(k.key_of_double(k.round_down(int(values.min())))))
         state[k.OPEN_MAXIMUM] = max(high, int(k.key_of_double(k.round_up(int(values.max())))))
 
@@ -296,13 +294,13 @@ class Operator:
             codes,
             numbers,
             *fine,
-            integral=bool(state[k.INTEGRAL]),
+            domain=int(state[k.OPEN_DOMAIN]),
             minimum=float(k.double_of_key(int(state[k.OPEN_MINIMUM]))) if codes.size else np.inf,
             maximum=float(k.double_of_key(int(state[k.OPEN_MAXIMUM]))) if codes.size else -np.inf,
         )
 
     def _merge_open(self, counts: Counts) -> None:
-        k.merge_open(self._state, counts.codes, counts.numbers, counts.integral, counts.minimum, counts.maximum)
+        k.merge_open(self._state, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
         if self._fine is not None:
             self._fine.merge(counts.fine_codes, counts.fine_numbers)
 
@@ -317,7 +315,7 @@ class Operator:
         fine = None
         if sliding.refinement is not None:
             pairs = open_pairs(state) if self._fine is None else self._fine.pairs()
-            fine = fine_part(self.query, sliding.codec, sliding.dense, *pairs, number, bool(state[k.INTEGRAL]))
+            fine = fine_part(self.query, sliding.codec, sliding.dense, *pairs, number, int(state[k.OPEN_DOMAIN]))
         sliding.close(number, fine)
         if self._fine is not None:
             self._fine.clear()
@@ -365,6 +363,10 @@ class Operator:
         for record in records:
             operator._sliding.enter(record)
         number, refused, late, finished, latest, watermark, closed_to = registers
+        newest, end = int(operator._state[k.NEWEST_NUMBER]), number if query.counted else closed_to
+        counted_on = newest in (end, end - 1) if finished else newest == end - 1
+        if records and not (counted_on if query.counted else newest < end):
+            raise StateError("saved summaries and times do not fit together; save again, or start from the stream")
         operator._state[k.OPEN_NUMBER] = number
         operator._nulls, operator._late, operator._finished = refused, late, bool(finished)
         operator._latest, operator._watermark, operator._closed_to = latest, watermark, closed_to

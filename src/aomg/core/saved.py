@@ -6,7 +6,7 @@ fingerprint     16 bytes of the query's
 checksum        16 bytes: BLAKE2b of all that follows
 registers       8-byte integers: how many, then each
 summaries       how many; then each one's length and bytes (core.summary)
-open            how many sub-windows; then each one's number, integral, minimum,
+open            how many sub-windows; then each one's number, domain, minimum,
                 maximum, dense pairs and fine pairs
 ==============  =================================================================
 """
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.core.counts import Counts
+from aomg.core.kernels import NONE
 from aomg.core.sliding import Sliding
 from aomg.errors import StateError
 from aomg.query import Query
@@ -27,6 +28,8 @@ Integers = npt.NDArray[np.int64]
 MAGIC, VERSION = b"AOMG", 1
 _HEAD = struct.Struct("<4sHH16s16s")
 _LARGEST = 1 << 31
+_FURTHEST = 1 << 61
+_NEVER = int(NONE)
 
 
 def _checksum(content: bytes) -> bytes:
@@ -42,7 +45,7 @@ def pack(query: Query, registers: list[int], records: list[bytes], waiting: dict
     parts.append(struct.pack("<q", len(waiting)))
     for number in sorted(waiting):
         counts = waiting[number]
-        parts.append(struct.pack("<qqdd", number, counts.integral, counts.minimum, counts.maximum))
+        parts.append(struct.pack("<qqdd", number, counts.domain, counts.minimum, counts.maximum))
         for codes, numbers in ((counts.codes, counts.numbers), (counts.fine_codes, counts.fine_numbers)):
             parts += [struct.pack("<q", codes.size), codes.tobytes(), numbers.tobytes()]
     content = b"".join(parts)
@@ -85,6 +88,22 @@ class _Reader:
         return self._at == len(self._content)
 
 
+def _registers_are_sound(query: Query, registers: list[int]) -> bool:
+    """Whether the number of the open sub-window, the tallies and the three times can stand together."""
+    if len(registers) != 7:
+        return False
+    number, refused, late, finished, latest, watermark, closed_to = registers
+    if not (0 <= number < _FURTHEST and 0 <= refused < _FURTHEST and 0 <= late < _FURTHEST and finished in (0, 1)):
+        return False
+    times = (latest, watermark, closed_to)
+    if query.counted or _NEVER in times:
+        return all(time == _NEVER for time in times) and (query.counted or number == 0)
+    passed = watermark // query.period
+    if finished and closed_to == max(latest // query.period + 1, passed):
+        passed = closed_to
+    return -_FURTHEST < watermark <= latest < _FURTHEST and closed_to == passed
+
+
 def unpack(
     query: Query, data: bytes, sliding: Sliding, fine: bool
 ) -> tuple[list[int], list[bytes], dict[int, Counts]]:
@@ -104,18 +123,24 @@ def unpack(
         raise StateError(f"the state is of another query than {query.text()!r}; load it with the query that saved it")
     reader = _Reader(content)
     registers = [reader.integer() for _ in range(reader.number_of(8))]
-    if len(registers) != 7 or min(registers[1:4]) < 0 or registers[3] > 1 or registers[0] < 0:
+    if not _registers_are_sound(query, registers):
         raise StateError("saved registers are damaged; save again, or start from the stream")
     records = [reader.bytes(reader.number_of(1)) for _ in range(reader.number_of(8))]
     waiting: dict[int, Counts] = {}
     highest = 256 * sliding.supers
     for _ in range(reader.number_of(32)):
-        number, integral, minimum, maximum = struct.unpack("<qqdd", reader.bytes(32))
+        number, domain, minimum, maximum = struct.unpack("<qqdd", reader.bytes(32))
         (codes, numbers), (fine_codes, fine_numbers) = reader.pairs(), reader.pairs()
-        sound = codes.size and codes[0] >= 0 and codes[-1] < highest and integral in (0, 1) and minimum <= maximum
+        sound = codes.size and codes[0] >= 0 and codes[-1] < highest and domain in (0, 1, 2) and minimum <= maximum
+        sound = sound and int(numbers.sum()) < _LARGEST
+        if fine_codes.size:
+            lowest_fine, highest_fine = sliding.codec.span
+            sound = sound and fine_codes[0] >= lowest_fine and fine_codes[-1] <= highest_fine
+        if not query.counted:
+            sound = sound and registers[6] <= number <= registers[4] // query.period
         if fine != (fine_codes.size > 0) or (fine and fine_numbers.sum() != numbers.sum()) or not sound:
             raise StateError("a saved open sub-window is damaged; save again, or start from the stream")
-        waiting[number] = Counts(codes, numbers, fine_codes, fine_numbers, bool(integral), minimum, maximum)
+        waiting[number] = Counts(codes, numbers, fine_codes, fine_numbers, domain, minimum, maximum)
     if not reader.done or (query.counted and len(waiting) > 1):
         raise StateError("saved bytes go on after their end; save again, or start from the stream")
     if query.counted and any(counts.total >= query.period for counts in waiting.values()):

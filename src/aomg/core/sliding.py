@@ -40,7 +40,7 @@ class Live:
 
     number: int
     count: int
-    integral: bool
+    domain: int
     fine: FinePart
     values: npt.NDArray[np.float64]
 
@@ -122,7 +122,8 @@ class Sliding:
         if (head[k.HEAD_FINE] != 0) != (self.refinement is not None):
             raise StateError("a summary is of another query; start again from the events")
         if self.refinement is not None:
-            fine = FinePart.read(self.query, head[int(head[k.HEAD_FINE]) // 8 :], int(head[k.HEAD_COUNT]))
+            words = head[int(head[k.HEAD_FINE]) // 8 :]
+            fine = FinePart.read(self.query, self.codec, words, int(head[k.HEAD_COUNT]))
         number = int(head[k.HEAD_NUMBER])
         if self.state[k.RING_NEWEST] >= 0 and number <= self.state[k.NEWEST_NUMBER]:
             raise StateError("summaries are out of order; start again from the events")
@@ -186,7 +187,7 @@ class Refinement:
         self._band = OrderedCounts()
         self._thresholds = np.zeros(2 * len(query.thresholds), np.int64)
         self._count = 0
-        self._real = 0
+        self._domains = [0, 0, 0]  # live summaries of reals, of integers, of both
         self._last_burst = self._last_release = int(k.NONE)
         self._score, self._flag, self._newest = 0.0, 0, int(k.NONE)
         self._kept = float(sliding.state.view(np.float64)[k.GUARANTEE])
@@ -196,9 +197,9 @@ class Refinement:
     def accumulate(self, at: int, fine: FinePart) -> None:
         """Let a summary's fine part enter."""
         head = self._sliding.ring[at : at + 8 * k.HEAD_WORDS].view(np.int64)
-        integral = bool(head[k.HEAD_LENGTH] & k.INTEGRAL_BIT)
-        values = middles(self._sliding.codec, fine.codes, integral)
-        live = Live(int(head[k.HEAD_NUMBER]), int(head[k.HEAD_COUNT]), integral, fine, values)
+        domain = int(head[k.HEAD_LENGTH] >> k.DOMAIN_SHIFT)
+        values = middles(self._sliding.codec, fine.codes, domain)
+        live = Live(int(head[k.HEAD_NUMBER]), int(head[k.HEAD_COUNT]), domain, fine, values)
         self._watch_for_bursts(live)
         self._live.append(live)
         for q, code in enumerate(fine.codes):
@@ -228,7 +229,7 @@ class Refinement:
                 move(self._samples[h], *tail.samples)
                 self._depths[h] += sign * tail.depth
         self._count += sign * live.count
-        self._real += sign * (not live.integral)
+        self._domains[live.domain] += sign
         self._without_top += sign * (fine.top[0].size == 0)
         self._thresholds += sign * fine.thresholds
         if self._query.guarantee is None:
@@ -282,8 +283,8 @@ class Refinement:
         minimum, maximum = reals[k.OUT_MINIMUM], reals[k.OUT_MAXIMUM]
         lowest = np.array([-extreme.value for extreme in self._lowest])
         highest = np.array([extreme.value for extreme in self._highest])
-        lows, _ = self._sliding.codec.intervals(lowest, self._real == 0)
-        _, highs = self._sliding.codec.intervals(highest, self._real == 0)
+        lows, _ = self._sliding.codec.intervals(lowest, self._domain)
+        _, highs = self._sliding.codec.intervals(highest, self._domain)
         for at, column in enumerate(self._order):
             c = k.OUT_FIXED + 4 * column
             low, high = float(lows[column]), float(highs[column])
@@ -314,13 +315,21 @@ class Refinement:
                 bounds[column] = self._theorem(column)
         self._refine_thresholds(row, minimum, maximum)
 
+    @property
+    def _domain(self) -> int:
+        """What the window holds."""
+        reals, integers, both = self._domains
+        if both or (reals and integers):
+            return k.BOTH
+        return k.INTEGERS if integers else k.REALS
+
     def _span(self, low_code: int, high_code: int) -> tuple[float, float]:
-        lows, highs = self._sliding.codec.intervals(np.array([low_code, high_code], np.int64), self._real == 0)
+        lows, highs = self._sliding.codec.intervals(np.array([low_code, high_code], np.int64), self._domain)
         return float(lows[0]), float(highs[1])
 
     def _dense_span(self, low: float, high: float) -> tuple[float, float]:
         """A dense interval for the query's values: raw longs beyond 2^53 may have been rounded across its ends."""
-        if self._query.digits is None and self._real == 0:
+        if self._query.digits is None and self._domain != k.REALS:
             low = float(k.next_down(low)) if abs(low) >= k.EXACT_INTEGERS else low
             high = float(k.next_up(high)) if abs(high) >= k.EXACT_INTEGERS else high
         return low, high
@@ -378,14 +387,14 @@ class Refinement:
         return self._sums[column].mean(weight), _MEAN
 
     def _value(self, code: int) -> float:
-        return float(middles(self._sliding.codec, np.array([code], np.int64), self._real == 0)[0])
+        return float(middles(self._sliding.codec, np.array([code], np.int64), self._domain)[0])
 
     def _theorem(self, column: int) -> tuple[float, float]:
         """Theorem 1 for Level 2's mean, or NaN where its assumptions cannot hold."""
         if len(self._live) < 2 or self._unknown_density[column]:
             return np.nan, np.nan
         codes = np.array([-self._lowest[column].value, self._highest[column].value], np.int64)
-        lowest, highest = middles(self._sliding.codec, codes, self._real == 0)
+        lowest, highest = middles(self._sliding.codec, codes, self._domain)
         inverse = self._inverse_sums[column].mean(len(self._live))
         return theorem_1(self._query.quantiles[column], self._count, inverse, highest - lowest, len(self._live))
 
@@ -395,7 +404,7 @@ class Refinement:
         if not query.thresholds:
             return
         codes = self._sliding.codec.codes(np.array(query.thresholds))
-        lows, highs = self._sliding.codec.intervals(codes, self._real == 0)
+        lows, highs = self._sliding.codec.intervals(codes, self._domain)
         for t, threshold in enumerate(query.thresholds):
             under, inside = (int(n) for n in self._thresholds[2 * t : 2 * t + 2])
             low, high = max(float(lows[t]), minimum), min(float(highs[t]), maximum)

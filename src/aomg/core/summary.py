@@ -5,7 +5,7 @@ A summary is a record of 8-byte words and rows of small counts, little-endian, p
 ==================  ===========================================================================================
 number, count       the sub-window's number (start / period) and its events
 minimum, maximum    doubles, rounded outward where longs exceed 2^53
-length, integral    bytes of the record (32 bits) and whether all its values were integers (bit 32)
+length, domain      bytes of the record (32 bits) and what it holds (above: reals, integers or both)
 rows                envelope rows (32 bits) and band rows (32 bits)
 fine                where the fine part begins, from the record's start; 0 if there is none
 a code a quantile   the sub-window's own quantiles, exact to the dense code
@@ -67,9 +67,10 @@ class FinePart:
         return np.concatenate(parts)
 
     @classmethod
-    def read(cls, query: Query, words: Integers, count: int) -> "FinePart":
+    def read(cls, query: Query, codec: Codec, words: Integers, count: int) -> "FinePart":
         """Read the part back; refuses words that cannot be one."""
         reader = _Reader(words)
+        lowest, highest = codec.span
         quantiles, thresholds, high = len(query.quantiles), len(query.thresholds), len(query.high)
         mean = quantiles if query.guarantee is None else 0
         codes, limits = reader.take(quantiles), reader.take(2 * thresholds)
@@ -78,7 +79,10 @@ class FinePart:
         top, band = reader.pairs(count), reader.pairs(count)
         samples = [reader.pairs(count) for _ in range(tails)]
         depths = reader.take(tails)
-        if not reader.done or np.any(limits < 0) or np.any(depths < 1) or np.any(depths > count):
+        every = np.concatenate([codes, top[0], band[0], *(pairs[0] for pairs in samples)])
+        outside = bool(np.any(every < lowest) or np.any(every > highest))
+        wrong = np.any(limits < 0) or np.any(limits > count) or np.any(depths < 1) or np.any(depths > count)
+        if not reader.done or outside or wrong:
             raise StateError("the fine part of a summary is damaged; start again from the events")
         return cls(codes, limits, densities, top, [Tail(int(d), s) for d, s in zip(depths, samples, strict=True)], band)
 
@@ -110,7 +114,7 @@ class _Reader:
 
 
 def fine_part(
-    query: Query, codec: Codec, dense: Codec, codes: Integers, counts: Integers, number: int, integral: bool
+    query: Query, codec: Codec, dense: Codec, codes: Integers, counts: Integers, number: int, domain: int
 ) -> FinePart:
     """Build the fine part from a sub-window's ordered pairs at the query's resolution. O(pairs)."""
     cumulative = np.cumsum(counts)
@@ -125,7 +129,7 @@ def fine_part(
         limits[1::2] = before[np.searchsorted(codes, at, side="right")] - limits[0::2]
     densities = np.empty(0)
     if query.guarantee is None:
-        densities = inverse_densities(query.quantiles, codec, codes, cumulative, integral)
+        densities = inverse_densities(query.quantiles, codec, codes, cumulative, domain)
     entries, tails = 0, []
     if query.guarantee is None or query.keeps_lists:
         offset = query.few_k.offset if query.few_k is not None else "rotate"

@@ -1,0 +1,240 @@
+"""What may be asked, how it is written, and what tells two queries apart."""
+
+import dataclasses
+import subprocess
+import sys
+from datetime import timedelta
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from aomg import AomgError, FewK, Query, QueryError
+
+
+def test_the_defaults_are_those_of_the_contract():
+    query = Query(131_072, 16_384)
+    assert query.quantiles == tuple(map(Decimal, ("0.5", "0.9", "0.99", "0.999")))
+    assert (query.thresholds, query.digits, query.guarantee, query.few_k) == ((), 3, 0.02, FewK())
+    assert (query.lateness, query.partial, query.counted, query.sub_windows) == (10_000_000, True, True, 8)
+
+
+@pytest.mark.parametrize(
+    ("digits", "guarantee"), [(1, 2.0), (2, 0.2), (3, 0.02), (4, 0.02), (5, 0.02), (6, 0.02), (None, 0.02)]
+)
+def test_the_default_guarantee_follows_from_the_digits(digits, guarantee):
+    assert Query(2, 1, digits=digits).guarantee == guarantee
+
+
+@pytest.mark.parametrize(("digits", "finest"), [(1, 0.5), (2, 0.05), (3, 0.005), (6, 0.005), (None, 0.005)])
+def test_a_guarantee_finer_than_possible_is_refused_with_the_finest(digits, finest):
+    assert Query(2, 1, digits=digits, guarantee=finest).guarantee == finest
+    with pytest.raises(QueryError, match=f"finest is {finest:g}"):
+        Query(2, 1, digits=digits, guarantee=finest * 0.99)
+
+
+def test_no_guarantee_can_be_asked_for():
+    assert Query(2, 1, guarantee=False).guarantee is None
+
+
+def test_the_paper_runs_raw_values_plain_means_and_full_windows():
+    query = Query.paper(2, 1)
+    assert (query.digits, query.guarantee, query.few_k, query.partial) == (None, None, None, False)
+    assert query != Query(2, 1, digits=None, guarantee=False, few_k=None, partial=False)
+
+
+def test_a_quantile_is_the_decimal_that_was_written():
+    forms = [0.999, "0.999", Decimal("0.999"), Decimal("0.99900"), np.float64(0.999)]
+    assert len({Query(2, 1, quantiles=(form,)) for form in forms}) == 1
+    assert Query(2, 1, quantiles=0.999) == Query(2, 1, quantiles="0.999") == Query(2, 1, quantiles=[0.999])
+    assert Query(2, 1, quantiles=1).quantiles == (Decimal(1),)
+
+
+@pytest.mark.parametrize(
+    ("written", "microseconds"),
+    [
+        ("1 hour", 3_600_000_000),
+        ("60 minutes", 3_600_000_000),
+        ("1h", 3_600_000_000),
+        ("90 s", 90_000_000),
+        ("1.5 seconds", 1_500_000),
+        ("250ms", 250_000),
+        ("7 us", 7),
+        ("2 Days", 172_800_000_000),
+        ("1 week", 604_800_000_000),
+        (timedelta(minutes=1), 60_000_000),
+        (np.timedelta64(3, "s"), 3_000_000),
+        (np.timedelta64(3_000_000_000, "ns"), 3_000_000),
+    ],
+)
+def test_durations_may_be_written_in_many_ways(written, microseconds):
+    query = Query(written, written)
+    assert (query.size, query.period, query.counted) == (microseconds, microseconds, False)
+
+
+def test_equal_queries_are_equal_however_they_are_written():
+    one = Query("1 hour", "1 minute", lateness="10 s", thresholds=[4000])
+    other = Query(timedelta(hours=1), np.timedelta64(60, "s"), lateness=timedelta(seconds=10), thresholds=(4000.0,))
+    assert one == other and hash(one) == hash(other) and one.fingerprint == other.fingerprint
+
+
+DIFFERENT = [
+    Query(4, 2),
+    Query(4, 1),
+    Query(8, 2),
+    Query("4 us", "2 us"),
+    Query(4, 2, quantiles=(0.5,)),
+    Query(4, 2, quantiles=(0.9, 0.5, 0.99, 0.999)),
+    Query(4, 2, thresholds=(1,)),
+    Query(4, 2, digits=2),
+    Query(4, 2, digits=None),
+    Query(4, 2, guarantee=0.03),
+    Query(4, 2, guarantee=False),
+    Query(4, 2, few_k=None),
+    Query(4, 2, few_k=FewK(fraction=0.4)),
+    Query(4, 2, few_k=FewK(budget=10)),
+    Query(4, 2, few_k=FewK(high=0.9)),
+    Query(4, 2, few_k=FewK(threshold=9)),
+    Query(4, 2, few_k=FewK(burst=0.4)),
+    Query(4, 2, few_k=FewK(offset="paper")),
+    Query(4, 2, few_k=FewK(always=True)),
+    Query(4, 2, lateness="1 s"),
+    Query(4, 2, partial=False),
+    Query.paper(4, 2),
+]
+
+
+def test_whatever_changes_an_answer_changes_the_fingerprint():
+    assert len({query.fingerprint for query in DIFFERENT}) == len(DIFFERENT)
+
+
+def test_different_queries_are_not_equal():
+    for i, one in enumerate(DIFFERENT):
+        for other in DIFFERENT[i + 1 :]:
+            assert one != other
+
+
+def test_a_fingerprint_is_the_same_in_another_process():
+    code = "import aomg; print(aomg.Query('1 hour', '1 minute', thresholds=(4000,)).fingerprint)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    query = Query("1 hour", "1 minute", thresholds=(4000,))
+    assert told.stdout.strip() == query.fingerprint
+    assert len(query.fingerprint) == 32 and int(query.fingerprint, 16) >= 0
+
+
+def test_the_text_of_a_query_says_all_of_it_in_a_fixed_order():
+    assert Query(4, 2, thresholds=(1,)).text() == (
+        "aomg 1; elements 4/2; quantiles 0.5,0.9,0.99,0.999; thresholds 1.0; digits 3; guarantee 0.02; "
+        "few_k 0.5/None/0.99/10/0.5/rotate/0; lateness 10000000; partial 1; paper 0"
+    )
+
+
+def test_a_query_is_frozen():
+    query = Query(4, 2)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        query.size = 8
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        query.few_k.fraction = 1
+
+
+def test_high_quantiles_are_those_from_the_limit_on_but_the_maximum():
+    query = Query(4, 2, quantiles=(1, 0.999, 0.5, 0.99), few_k=FewK(high=0.99))
+    assert query.high == (Decimal("0.999"), Decimal("0.99"))
+
+
+BAD = [
+    ({"size": 10, "period": 3}, "multiple of period.* 9 and 12"),
+    ({"size": 2, "period": 3}, "multiple of period"),
+    ({"size": 0, "period": 1}, "positive"),
+    ({"size": -4, "period": -2}, "positive"),
+    ({"size": 4.0, "period": 2.0}, "duration"),
+    ({"size": True, "period": True}, "duration"),
+    ({"size": "1 hour", "period": 60}, "both"),
+    ({"size": 60, "period": "1 minute"}, "both"),
+    ({"size": "1 fortnight", "period": "1 s"}, "unit"),
+    ({"size": "hour", "period": "1 s"}, "unit"),
+    ({"size": "0 s", "period": "0 s"}, "positive"),
+    ({"size": "-5 s", "period": "-5 s"}, "unit"),
+    ({"size": "0.1 us", "period": "0.1 us"}, "unit"),
+    ({"size": None, "period": None}, "duration"),
+    ({"size": np.timedelta64("NaT"), "period": "1 s"}, "NaT"),
+    ({"size": 1 << 40, "period": 1 << 40}, "too large"),
+    ({"size": 1 << 40, "period": 1}, "too long"),
+    ({"quantiles": ()}, "empty"),
+    ({"quantiles": None}, "quantile"),
+    ({"quantiles": (0,)}, "0.99"),
+    ({"quantiles": (1.5,)}, "0.99"),
+    ({"quantiles": (99,)}, "0.99"),
+    ({"quantiles": (-0.5,)}, "0.99"),
+    ({"quantiles": (float("nan"),)}, "quantile"),
+    ({"quantiles": ("NaN",)}, "quantile"),
+    ({"quantiles": ("sNaN",)}, "sNaN|quantile"),
+    ({"quantiles": ("inf",)}, "quantile"),
+    ({"quantiles": ("median",)}, "median"),
+    ({"quantiles": (None,)}, "number"),
+    ({"quantiles": (True,)}, "number"),
+    ({"quantiles": (0.5, "0.50")}, "twice"),
+    ({"quantiles": (0.1 + 0.2,)}, "round"),
+    ({"thresholds": ("x",)}, "numbers"),
+    ({"thresholds": None}, "threshold"),
+    ({"thresholds": (float("nan"),)}, "finite"),
+    ({"thresholds": (10**400,)}, "numbers"),
+    ({"thresholds": (1, 1.0)}, "twice"),
+    ({"digits": 0}, "1 to 6"),
+    ({"digits": 7}, "1 to 6"),
+    ({"digits": 3.0}, "1 to 6"),
+    ({"digits": True}, "1 to 6"),
+    ({"digits": "3"}, "1 to 6"),
+    ({"guarantee": True}, "finest|relative"),
+    ({"guarantee": 0}, "finest"),
+    ({"guarantee": -0.1}, "finest"),
+    ({"guarantee": float("nan")}, "finest"),
+    ({"guarantee": float("inf")}, "finest"),
+    ({"guarantee": "tight"}, "relative"),
+    ({"few_k": 0.5}, "FewK"),
+    ({"few_k": True}, "FewK"),
+    ({"lateness": 10}, "lateness"),
+    ({"lateness": "soon"}, "lateness"),
+    ({"lateness": timedelta(seconds=-1)}, "lateness"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "hint"), BAD, ids=lambda part: str(part))
+def test_a_query_that_cannot_be_answered_is_refused_with_a_hint(wrong, hint):
+    with pytest.raises(QueryError, match=hint):
+        Query(**{"size": 4, "period": 2, **wrong})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"fraction": 0},
+        {"fraction": 1.1},
+        {"fraction": float("nan")},
+        {"fraction": "half"},
+        {"budget": 0},
+        {"budget": 2.5},
+        {"high": 0},
+        {"high": 2},
+        {"high": None},
+        {"threshold": -1},
+        {"threshold": float("nan")},
+        {"threshold": "ten"},
+        {"burst": 0},
+        {"burst": 1},
+        {"burst": None},
+        {"offset": "random"},
+        {"offset": None},
+    ],
+    ids=str,
+)
+def test_few_k_settings_that_mean_nothing_are_refused(wrong):
+    with pytest.raises(QueryError, match=next(iter(wrong))):
+        FewK(**wrong)
+
+
+def test_errors_of_a_query_are_value_errors_of_this_package():
+    with pytest.raises(ValueError):
+        Query(10, 3)
+    with pytest.raises(AomgError):
+        Query(10, 3)

@@ -1,0 +1,137 @@
+"""Results: a sequence in columns, each row an answer that can be read and compared."""
+
+import numpy as np
+import pytest
+
+from aomg import Estimate, Operator, Query, Result, Results, Share, UnknownQuantileError
+
+QUERY = Query(40, 10, quantiles=(0.5, 0.99), thresholds=(25.0,))
+
+
+def results_of(query: Query = QUERY, n: int = 100) -> Results:
+    return Operator(query).push(np.arange(n))
+
+
+def test_results_are_a_sequence():
+    results = results_of()
+    assert len(results) == 10 and bool(results)
+    assert [r.end for r in results] == list(range(10, 101, 10)) == results.ends.tolist()
+    assert results[0].end == 10 and results[-1].end == 100
+    assert [r.end for r in reversed(results)] == list(range(100, 0, -10))
+    assert results[3] in results
+    assert results.index(results[3]) == 3
+    for beyond in (10, -11):
+        with pytest.raises(IndexError):
+            results[beyond]
+
+
+def test_a_slice_of_results_is_results():
+    results = results_of()
+    assert isinstance(results[2:5], Results)
+    assert [r.end for r in results[2:5]] == [30, 40, 50]
+    assert [r.end for r in results[::-3]] == [100, 70, 40, 10]
+    assert len(results[5:5]) == 0
+    assert results[2:5][0] == results[2]
+
+
+def test_results_can_be_joined():
+    results = results_of()
+    assert results[:4] + results[4:] == results
+    paper = results_of(Query.paper(40, 10, quantiles=(0.5,)))
+    assert paper[:2] + paper[2:] == paper
+    assert results + results[:0] == results
+
+
+def test_results_are_equal_when_every_bit_is():
+    assert results_of() == results_of()
+    assert results_of()[0] == results_of()[0]
+    assert results_of()[0] != results_of()[1]
+    assert results_of() != results_of(n=90)
+    assert results_of() != results_of(Query(40, 10, quantiles=(0.5, 0.9), thresholds=(25.0,)))
+    assert results_of() != "results"
+    assert results_of()[0] != 1
+
+
+def test_no_results_are_an_empty_sequence():
+    results = results_of(n=5)
+    assert len(results) == 0 and list(results) == [] and not results
+    assert repr(results) == "Results(0)"
+
+
+def test_a_result_tells_its_window_and_estimates():
+    result = results_of()[-1]
+    assert (result.start, result.end, result.count, result.sub_windows) == (60, 100, 40, 4)
+    assert (result.minimum, result.maximum, result.burst) == (60.0, 99.0, False)
+    assert result[0.5] == Estimate(79.0, 79.0, 79.0, "exact")
+    assert result["0.5"] == result[0.5] == result[np.float64(0.5)]
+    assert isinstance(result.start, int) and isinstance(result.count, int) and isinstance(result.minimum, float)
+    assert isinstance(result[0.5].value, float) and isinstance(result.burst, bool)
+    first = results_of()[0]
+    assert (first.start, first.end, first.sub_windows) == (-30, 10, 1)
+
+
+def test_a_result_tells_the_share_at_or_below_a_threshold():
+    shares = [r.below(25).value for r in results_of()]
+    assert shares[:4] == [1.0, 1.0, 26 / 30, 26 / 40]
+    assert shares[-1] == 0.0
+    assert results_of()[2].below(25.0) == Share(26 / 30, 26 / 30, 26 / 30)
+
+
+def test_columns_are_arrays():
+    results = results_of()
+    assert results.values(0.5).tolist() == [r[0.5].value for r in results]
+    assert results.counts.tolist() == [r.count for r in results]
+    assert results.minima.tolist() == [r.minimum for r in results]
+    assert results.maxima.tolist() == [r.maximum for r in results]
+    assert results.starts.tolist() == [r.start for r in results]
+    assert results.shares(25)[:, 0].tolist() == [r.below(25).value for r in results]
+    assert results.bursts.dtype == bool
+
+
+@pytest.mark.parametrize("unknown", [0.9, "0.95", 50, "median", None, 2])
+def test_an_unknown_quantile_is_told_with_those_there_are(unknown):
+    with pytest.raises(UnknownQuantileError, match=r"it has 0\.5, 0\.99"):
+        results_of()[0][unknown]
+    with pytest.raises(KeyError):
+        results_of().values(unknown)
+
+
+@pytest.mark.parametrize("unknown", [26, None, "x", float("nan")])
+def test_an_unknown_threshold_is_told_with_those_there_are(unknown):
+    with pytest.raises(UnknownQuantileError, match=r"it has 25\.0"):
+        results_of()[0].below(unknown)
+
+
+def test_a_query_without_thresholds_says_so():
+    with pytest.raises(UnknownQuantileError, match="none"):
+        results_of(Query(4, 2))[0].below(1)
+
+
+def test_an_error_message_is_readable():
+    with pytest.raises(UnknownQuantileError) as caught:
+        results_of()[0][0.9]
+    assert str(caught.value) == "0.9 is no quantile of this query; it has 0.5, 0.99"
+
+
+def test_a_result_can_be_read_by_people():
+    text = repr(results_of()[-1])
+    assert text.startswith("Result(60..100, count=40, 0.5: 79 [79..79] exact, 0.99: 99 [99..99] exact")
+    assert repr(results_of()).startswith("Results(10, last Result(60..100")
+
+
+def test_times_of_results_are_instants():
+    query = Query("2 s", "1 s", lateness="0 s")
+    results = Operator(query).push([1, 2], np.array(["2024-01-01T00:00:00", "2024-01-01T00:00:05"], "datetime64[s]"))
+    assert results[0].end == np.datetime64("2024-01-01T00:00:01")
+    assert results[0].start == np.datetime64("2023-12-31T23:59:59")
+    assert "2024-01-01T00:00:01" in repr(results[0])
+    assert results.starts.dtype == results.ends.dtype == np.dtype("datetime64[us]")
+
+
+def test_results_stay_as_they_were_when_the_stream_goes_on():
+    operator = Operator(QUERY)
+    results = operator.push(np.arange(100))
+    kept = results.rows.copy()
+    operator.push(np.arange(1000))
+    assert np.array_equal(results.rows, kept)
+    assert isinstance(results[0], Result)

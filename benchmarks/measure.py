@@ -98,9 +98,7 @@ def machine() -> dict[str, Any]:
     described = Path("/proc/cpuinfo")
     if described.exists():
         lines = described.read_text().splitlines()
-        model = next(
-            (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model
-        )
+        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
     return {
         "cpu": model,
         "cores": os.cpu_count(),

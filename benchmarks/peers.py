@@ -72,9 +72,7 @@ def run(quick: bool) -> list[Figure]:
         converted = part.astype(dtype)
         peers.append(lambda sketch=sketch, converted=converted: list(answers(lambda: sketch(200), converted)))
     operator = Operator(QUERY)
-    adding, ours, *theirs = take_turns(
-        rounds, lambda: memory_sum(values), lambda: operator.push(values), *peers
-    )
+    adding, ours, *theirs = take_turns(rounds, lambda: memory_sum(values), lambda: operator.push(values), *peers)
     fastest = min(range(len(names)), key=lambda i: min(theirs[i]))
     found = ratio(theirs[fastest], ours, values.size / events)
     own, peer = _errors(part, SKETCHES[names[fastest]])
@@ -88,9 +86,7 @@ def run(quick: bool) -> list[Figure]:
                 "best": found.best,
                 "median": found.median,
                 "million_events_a_second": values.size / min(ours) / 1e6,
-                "kll_million_events_a_second": {
-                    n: events / min(t) / 1e6 for n, t in zip(names, theirs, strict=True)
-                },
+                "kll_million_events_a_second": {n: events / min(t) / 1e6 for n, t in zip(names, theirs, strict=True)},
                 "sum_million_a_second": values.size / min(adding) / 1e6,
             },
         ),

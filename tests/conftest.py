@@ -10,9 +10,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 _slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile(
-    "default", deadline=None, max_examples=60, derandomize=bool(os.environ.get("CI")), suppress_health_check=_slow
+    "default",
+    deadline=None,
+    max_examples=60,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=_slow,
 )
-settings.register_profile(
-    "soak", deadline=None, max_examples=2000, derandomize=False, suppress_health_check=_slow
-)
+settings.register_profile("soak", deadline=None, max_examples=2000, derandomize=False, suppress_health_check=_slow)
 settings.load_profile("default")

@@ -40,7 +40,25 @@ def saved(name: str) -> bytes:
 
 
 HEAD = 40
-INTERESTING = [0, 1, -1, 2, 5, 255, 256, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53, 2**61, 2**62, -(2**62), 2**63 - 1, -(2**63)]
+INTERESTING = [
+    0,
+    1,
+    -1,
+    2,
+    5,
+    255,
+    256,
+    2**31 - 1,
+    2**31,
+    -(2**31),
+    2**32,
+    2**53,
+    2**61,
+    2**62,
+    -(2**62),
+    2**63 - 1,
+    -(2**63),
+]
 
 
 def signed(data: bytes, content: bytes) -> bytes:
@@ -107,7 +125,11 @@ def main(name: str, seed: int, rounds: int) -> None:
     query, data = QUERIES[name], saved(name)
     use(Operator.load(query, data))
     random = np.random.default_rng(seed)
-    states = [*with_forged_registers(data), *with_huge_counts(data), *with_random_damage(data, random, rounds)]
+    states = [
+        *with_forged_registers(data),
+        *with_huge_counts(data),
+        *with_random_damage(data, random, rounds),
+    ]
     for number, state in enumerate(states):
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()

@@ -3,6 +3,7 @@
 Values are Python ints and floats, which Python compares without rounding; ranks are Fractions.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -171,14 +172,15 @@ def check_estimate(query: Query, codec: Any, estimate: Any, exact: Number, value
         assert error <= Fraction(query.guarantee) * abs(Fraction(exact)), said
     if estimate.method == "exact":
         first, last = codec.codes(np.array([estimate.low, estimate.high]))
-        long = any(isinstance(v, int) and abs(v) >= 2**53 for v in values)  # then bounds are rounded outward
-        assert first == last or long, said
+        # with integers in the window, bounds beyond 2^53 are rounded outward
+        outward = any(isinstance(v, int) for v in values) and max(map(abs, values)) >= 2**53
+        assert first == last or outward, said
 
 
 def push_in_parts(operator: Operator, values: Any, cuts: Iterable[int]) -> Results:
     """Push values cut at the given places; returns all results."""
     places = [0, *sorted(min(c, len(values)) for c in cuts), len(values)]
     results = operator.push(values[:0])
-    for first, last in zip(places, places[1:], strict=False):
+    for first, last in itertools.pairwise(places):
         results = results + operator.push(values[first:last])
     return results

@@ -21,18 +21,14 @@ def test_examples_run_from_top_to_bottom(document):
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_files_that_are_named_exist(document):
     named = re.findall(r"`((?:core|streams|tests|benchmarks|src)/[\w/.-]+)`", (ROOT / document).read_text())
-    missing = [
-        path for path in named if not (ROOT / path).exists() and not (ROOT / "src/aomg" / path).exists()
-    ]
+    missing = [path for path in named if not (ROOT / path).exists() and not (ROOT / "src/aomg" / path).exists()]
     assert not missing
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_between_documents_lead_somewhere(document):
     here = (ROOT / document).parent
-    for target, anchor in re.findall(
-        r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", (ROOT / document).read_text()
-    ):
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", (ROOT / document).read_text()):
         file = here / target if target else ROOT / document
         assert file.exists(), target
         if anchor:

@@ -199,7 +199,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "hint"), BAD, ids=lambda part: str(part))
+@pytest.mark.parametrize(("wrong", "hint"), BAD, ids=str)
 def test_a_query_that_cannot_be_answered_is_refused_with_a_hint(wrong, hint):
     with pytest.raises(QueryError, match=hint):
         Query(**{"size": 4, "period": 2, **wrong})

@@ -206,7 +206,14 @@ class Query:
     ) -> "Query":
         """Return the query as the paper ran it: raw values, plain mean, no envelope, full windows only."""
         return cls(
-            size, period, quantiles=quantiles, digits=None, guarantee=False, few_k=few_k, partial=False, as_paper=True
+            size,
+            period,
+            quantiles=quantiles,
+            digits=None,
+            guarantee=False,
+            few_k=few_k,
+            partial=False,
+            as_paper=True,
         )
 
     counted: bool = field(init=False, default=True, repr=False)
@@ -258,9 +265,7 @@ class Query:
         few_k = "none"
         if self.few_k is not None:
             k = self.few_k
-            few_k = (
-                f"{k.fraction!r}/{k.budget!r}/{k.high!r}/{k.threshold!r}/{k.burst!r}/{k.offset}/{int(k.always)}"
-            )
+            few_k = f"{k.fraction!r}/{k.budget!r}/{k.high!r}/{k.threshold!r}/{k.burst!r}/{k.offset}/{int(k.always)}"
         return (
             f"aomg 1; {'elements' if self.counted else 'microseconds'} {self.size}/{self.period}; "
             f"quantiles {','.join(map(str, self.quantiles))}; thresholds {','.join(map(repr, self.thresholds))}; "

@@ -144,7 +144,7 @@ class Results(Sequence[Result]):
     @property
     def ends(self) -> npt.NDArray[Any]:
         """Where each window ends (exclusive): element numbers, or datetime64[us] in UTC."""
-        ends = (self.rows[:, 0] + 1) * self.query.period
+        ends: npt.NDArray[Any] = (self.rows[:, 0] + 1) * self.query.period
         return ends if self.query.counted else ends.astype("datetime64[us]")
 
     @property
@@ -165,7 +165,7 @@ class Results(Sequence[Result]):
     @property
     def bursts(self) -> npt.NDArray[np.bool_]:
         """Whether each window's newest sub-window is a burst."""
-        return self.rows[:, 3] != 0
+        return self.rows[:, 3].astype(np.bool_)
 
     @property
     def minima(self) -> npt.NDArray[np.float64]:

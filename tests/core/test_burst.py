@@ -20,7 +20,8 @@ def test_the_score_is_the_mean_sign_over_all_pairs(new, old):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"digits": None}, {"guarantee": False}, {"guarantee": False, "digits": None, "few_k": None}]
+    "settings",
+    [{}, {"digits": None}, {"guarantee": False}, {"guarantee": False, "digits": None, "few_k": None}],
 )
 def test_the_reported_score_is_that_of_the_two_newest_tails(settings):
     """With an envelope it is told from bucket counts, without one from samples: both near the raw definition."""

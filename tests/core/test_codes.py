@@ -99,7 +99,9 @@ def test_integers_are_exact_at_every_edge_up_to_both_ends_of_64_bits(digits):
     ascending = codec.codes(near)
     changes = np.flatnonzero(np.diff(ascending))
     assert (np.diff(ascending) >= 0).all()
-    expected = [i for i in range(near.size - 1) if truncated(int(near[i]), digits) != truncated(int(near[i + 1]), digits)]
+    expected = [
+        i for i in range(near.size - 1) if truncated(int(near[i]), digits) != truncated(int(near[i + 1]), digits)
+    ]
     assert changes.tolist() == expected
 
 

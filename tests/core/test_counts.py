@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aomg import Operator, Query
+from aomg.core import kernels
 from aomg.core.counts import Counts, FineCounts, count_codes, merge_pairs
 
 codes_lists = st.lists(st.integers(-5, 30), max_size=40)
@@ -15,7 +16,9 @@ codes_lists = st.lists(st.integers(-5, 30), max_size=40)
 def counts_of(codes: list[int]) -> Counts:
     pairs = count_codes(np.array(codes, np.int64))
     low, high = (min(codes), max(codes)) if codes else (np.inf, -np.inf)
-    return Counts(*pairs, *count_codes(3 * np.array(codes, np.int64)), all(c % 2 for c in codes), low, high)
+    kinds = {kernels.INTEGERS if code % 2 else kernels.REALS for code in codes}
+    domain = kernels.BOTH if len(kinds) == 2 else kinds.pop() if kinds else kernels.NOTHING
+    return Counts(*pairs, *count_codes(3 * np.array(codes, np.int64)), domain, low, high)
 
 
 def said(counts: Counts) -> tuple:

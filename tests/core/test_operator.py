@@ -55,7 +55,7 @@ def test_refused_elements_change_nothing_but_their_count(values, cuts):
         lambda v: v.astype(np.uint32),
         lambda v: v.astype(">i8"),
         lambda v: np.repeat(v, 2)[::2],
-        lambda v: pa.array(v),
+        pa.array,
         lambda v: pa.chunked_array([v[:10], v[10:]]),
         lambda v: np.ma.masked_array(v, mask=False),
         lambda v: range(int(v[0]), int(v[0]) + len(v)),
@@ -69,7 +69,13 @@ def test_any_array_or_sequence_of_integers_is_the_same_stream(convert):
 
 @pytest.mark.parametrize(
     "convert",
-    [list, lambda v: v.astype(np.float32), lambda v: v.astype(">f8"), lambda v: pa.array(v), lambda v: v[::-1][::-1]],
+    [
+        list,
+        lambda v: v.astype(np.float32),
+        lambda v: v.astype(">f8"),
+        pa.array,
+        lambda v: v[::-1][::-1],
+    ],
 )
 def test_any_array_or_sequence_of_floats_is_the_same_stream(convert):
     values = np.arange(64) * 0.25
@@ -166,7 +172,13 @@ def test_a_result_depends_on_its_window_and_the_sub_window_before_it_alone(query
     """Element numbers decide where sampling starts: the fresh stream begins a multiple of all intervals later."""
     if query.keeps_lists or (query.guarantee is None and query.high):
         query = Query(
-            query.size, query.period, query.quantiles, query.thresholds, query.digits, few_k=None, partial=query.partial
+            query.size,
+            query.period,
+            query.quantiles,
+            query.thresholds,
+            query.digits,
+            few_k=None,
+            partial=query.partial,
         )
     drop = drop // query.period * query.period
     old = Operator(query).push(values)
@@ -222,7 +234,8 @@ def test_many_slides_at_full_resolution_leave_no_trace(settings_):
 
 
 @pytest.mark.parametrize(
-    "settings_", [{"guarantee": 0.005}, {"digits": 6, "guarantee": 0.005}, {"digits": 2}, {"guarantee": False}]
+    "settings_",
+    [{"guarantee": 0.005}, {"digits": 6, "guarantee": 0.005}, {"digits": 2}, {"guarantee": False}],
 )
 @pytest.mark.parametrize("period", [5, 97])
 def test_nothing_goes_wrong_when_summaries_need_more_and_more_room(settings_, period):

@@ -72,7 +72,7 @@ def test_the_paper_takes_the_even_ranks_of_an_interval_of_two():
 def test_rotation_visits_every_position_equally_often(depth, samples):
     interval = depth // samples
     seen = Counter(p for number in range(interval) for p in sample_positions(depth, samples, number, "rotate").tolist())
-    assert seen == {position: 1 for position in range(1, depth + 1)}
+    assert seen == dict.fromkeys(range(1, depth + 1), 1)
 
 
 @pytest.mark.parametrize(("depth", "samples"), [(132, 50), (1311, 393), (7, 3)])
@@ -108,7 +108,11 @@ def test_top_lists_are_kept_where_fewer_than_the_threshold_lie_beyond():
         assert (tail_sizes(query, Decimal("0.999"), period).top > 0) == wanted
 
 
-@given(budget=st.integers(1, 4000), period=st.sampled_from([1024, 4096, 16_384]), phi=st.sampled_from(["0.99", "0.999"]))
+@given(
+    budget=st.integers(1, 4000),
+    period=st.sampled_from([1024, 4096, 16_384]),
+    phi=st.sampled_from(["0.99", "0.999"]),
+)
 def test_a_budget_is_shared_by_the_sub_windows_top_first(budget, period, phi):
     query = Query.paper(131_072, period, few_k=FewK(budget=budget))
     sizes = tail_sizes(query, Decimal(phi), period)

@@ -1,5 +1,6 @@
 """Windows in event time, against a plain model that takes one event after the other."""
 
+import itertools
 import time as clock
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -39,12 +40,18 @@ timelines = st.builds(
 
 
 @settings(max_examples=120)
-@given(query=timed_queries(), values=streams(150), times=timelines, cuts=cuts_of(150), ahead=st.integers(-100, 500))
+@given(
+    query=timed_queries(),
+    values=streams(150),
+    times=timelines,
+    cuts=cuts_of(150),
+    ahead=st.integers(-100, 500),
+)
 def test_every_window_in_event_time_holds_what_the_model_says(query, values, times, cuts, ahead):
     times = times[: values.size]
     operator, model = Operator(query), TimedModel(query)
     places = [0, *sorted(min(c, values.size) for c in cuts), values.size]
-    for step, (first, last) in enumerate(zip(places, places[1:], strict=False)):
+    for step, (first, last) in enumerate(itertools.pairwise(places)):
         part, when = values[first:last], times[first:last]
         check_results(query, operator.push(part, micros(when)), model.push(plain(part), when.tolist()))
         if step == 2 and values.size:
@@ -60,7 +67,7 @@ def test_events_in_parts_give_the_results_of_the_whole_bit_for_bit(query, values
     whole, parts = Operator(query), Operator(query)
     results = parts.push(values[:0], times[:0])
     places = [0, *sorted(min(c, values.size) for c in cuts), values.size]
-    for first, last in zip(places, places[1:], strict=False):
+    for first, last in itertools.pairwise(places):
         results = results + parts.push(values[first:last], times[first:last])
     assert results == whole.push(values, times)
     assert (parts.late, parts.open) == (whole.late, whole.open)
@@ -115,7 +122,11 @@ def test_an_idle_stream_is_answered_each_period_until_its_last_event_has_left():
     operator = Operator(query)
     operator.push([7], np.array([0], "datetime64[s]"))
     results = operator.advance(np.datetime64(3, "s"))
-    assert [(end_of(r) // SECOND, r.count, r.sub_windows) for r in results] == [(1, 1, 1), (2, 1, 1), (3, 1, 1)]
+    assert [(end_of(r) // SECOND, r.count, r.sub_windows) for r in results] == [
+        (1, 1, 1),
+        (2, 1, 1),
+        (3, 1, 1),
+    ]
     results = operator.advance(np.datetime64(100, "s"))
     assert [end_of(r) // SECOND for r in results] == [4, 5]
     assert len(operator.advance(np.datetime64(200, "s"))) == 0

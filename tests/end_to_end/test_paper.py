@@ -68,7 +68,11 @@ def test_the_paper_mean_is_the_plain_mean_of_the_sub_windows_quantiles(values, f
 
 
 @settings(max_examples=12)
-@given(seed=st.integers(0, 2**32), shift=st.integers(-(10**6), 10**6), scale=st.sampled_from([2, 0.5, 1024, 2**-30]))
+@given(
+    seed=st.integers(0, 2**32),
+    shift=st.integers(-(10**6), 10**6),
+    scale=st.sampled_from([2, 0.5, 1024, 2**-30]),
+)
 def test_shifting_and_scaling_the_values_shifts_and_scales_every_answer(seed, shift, scale):
     values = np.random.default_rng(seed).integers(0, 10**6, 800).astype(float)
     for few_k in (None, FewK(fraction=0.5, offset="paper"), FewK(fraction=1)):

@@ -104,7 +104,9 @@ def test_times_belong_to_windows_in_event_time_only():
     assert counted.save() == Operator(COUNTED).save() and timed.save() == Operator(TIMED).save()
 
 
-@pytest.mark.parametrize("moment", [5, 5.0, None, "soon", "NaT", np.datetime64("NaT"), np.datetime64(2**62, "s"), [1], {}])
+@pytest.mark.parametrize(
+    "moment", [5, 5.0, None, "soon", "NaT", np.datetime64("NaT"), np.datetime64(2**62, "s"), [1], {}]
+)
 def test_a_watermark_that_is_no_time_is_refused_and_changes_nothing(moment):
     operator = Operator(TIMED)
     operator.push([1, 2, 3, 4], SECONDS)
@@ -119,7 +121,11 @@ def test_a_finished_stream_takes_nothing_more():
     operator.push([1, 2, 3, 4], SECONDS)
     operator.finish()
     before = operator.save()
-    for call in (lambda: operator.push([1], SECONDS[:1]), lambda: operator.advance(SECONDS[0]), operator.finish):
+    for call in (
+        lambda: operator.push([1], SECONDS[:1]),
+        lambda: operator.advance(SECONDS[0]),
+        operator.finish,
+    ):
         with pytest.raises(FinishedError, match="make a new one"):
             call()
     assert operator.save() == before

@@ -61,7 +61,7 @@ def bandwidth(phi: float, count: int) -> float:
     """Hall and Sheather's width of the difference quotient that estimates 1/f, kept inside (0, 1)."""
     u = _NORMAL.inv_cdf(phi)
     g = _NORMAL.pdf(u)
-    h = count ** (-1 / 3) * _NORMAL.inv_cdf(0.975) ** (2 / 3) * (1.5 * g * g / (2 * u * u + 1)) ** (1 / 3)
+    h: float = float(count) ** (-1 / 3) * _NORMAL.inv_cdf(0.975) ** (2 / 3) * (1.5 * g * g / (2 * u * u + 1)) ** (1 / 3)
     return min(h, 0.5 * min(phi, 1 - phi))
 
 
@@ -100,6 +100,8 @@ def theorem_1(quantile: Decimal, count: int, inverse: float, spread: float, sub_
     """
     phi = float(quantile)
     deviation = math.sqrt(phi * (1 - phi)) * inverse
+    if not deviation < math.inf:
+        return math.nan, math.nan
     alike = (2 * math.sqrt(2 * math.log(sub_windows)) + 3) * deviation / math.sqrt(count / sub_windows)
     if not (inverse > 0 and spread <= alike):
         return math.nan, math.nan

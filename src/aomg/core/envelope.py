@@ -35,4 +35,4 @@ def partition(digits: int, guarantee: float) -> list[tuple[int, int]]:
 
 def kept_guarantee(digits: int, guarantee: float) -> float:
     """The relative error that is really kept: less than was asked, but never less than a bucket's own."""
-    return max(KEPT * guarantee, 0.5 / 10 ** (digits - 1)) * (1 - 1e-12)
+    return max(KEPT * guarantee, 0.5 * 10.0 ** (1 - digits)) * (1 - 1e-12)

@@ -5,7 +5,7 @@ Decimals of Arrow as floats; unsigned longs beyond 2^63 become floats. Times bec
 A push that is refused here has changed nothing.
 """
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ def _from_arrow(data: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | No
 def _without_zone(entry: Any) -> Any:
     """A datetime with a zone, in UTC without it; anything else as it is."""
     if isinstance(entry, datetime) and entry.tzinfo is not None:
-        return entry.astimezone(timezone.utc).replace(tzinfo=None)
+        return entry.astimezone(UTC).replace(tzinfo=None)
     return entry
 
 

@@ -130,9 +130,7 @@ def _fold_rows(typing_context, halves, first, out):
             return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(half, len(lanes)), lanes))
 
         def paired(a, b):  # neighbouring lanes added, of a and b in turn: one instruction on x86
-            return builder.add(
-                shuffled(a, b, [0, 2, 8, 10, 4, 6, 12, 14]), shuffled(a, b, [1, 3, 9, 11, 5, 7, 13, 15])
-            )
+            return builder.add(shuffled(a, b, [0, 2, 8, 10, 4, 6, 12, 14]), shuffled(a, b, [1, 3, 9, 11, 5, 7, 13, 15]))
 
         rows = []
         for row in range(16):
@@ -170,9 +168,7 @@ def _generate_search(bits, upwards):
 
     def generate(context, builder, signature, arguments):
         element, word = ir.IntType(bits), ir.IntType(64)
-        pointer, vector = _vector_at(
-            context, builder, signature.args[0], arguments[0], arguments[1], element, 16
-        )
+        pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], arguments[1], element, 16)
         counts = builder.load(pointer, align=bits // 8)
         zeros = ir.Constant(vector, [0] * 16)
         if not upwards:
@@ -309,9 +305,7 @@ def _sum_words(typing_context, words, first):
     """The sum of words[first:first+16]."""
 
     def generate(context, builder, signature, arguments):
-        pointer, _ = _vector_at(
-            context, builder, signature.args[0], arguments[0], arguments[1], ir.IntType(64), 16
-        )
+        pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], arguments[1], ir.IntType(64), 16)
         return _across_lanes(builder, "add", builder.load(pointer, align=8), 16)
 
     return types.int64(words, types.int64), generate
@@ -463,6 +457,7 @@ def digits_code(decade, lead, digits):
 
 @compiled
 def digits_codes_of_doubles(values, digits, codes):
+    """Codes of four to six digits, of finite doubles."""
     for i in range(values.size):
         x = values[i]
         if x == 0.0:
@@ -475,6 +470,7 @@ def digits_codes_of_doubles(values, digits, codes):
 
 @compiled
 def digits_codes_of_integers(values, digits, codes):
+    """Codes of four to six digits, of 64-bit integers."""
     for i in range(values.size):
         v = values[i]
         if v == 0:
@@ -488,6 +484,7 @@ def digits_codes_of_integers(values, digits, codes):
 
 @compiled
 def keys_of_doubles(values, keys):
+    """Sortable keys of finite doubles."""
     for i in range(values.size):
         keys[i] = key_of_double(values[i])
 
@@ -734,11 +731,11 @@ def _count_integers(state, table, counts, chunk):
             a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
             if (a - low > span) | (b - low > span) | (c - low > span) | (d - low > span):
                 break
-            j, k, l, m = table[a], table[b], table[c], table[d]
+            j, k, m, n = table[a], table[b], table[c], table[d]
             near[j] += 1
             near[k] += 1
-            near[l] += 1
             near[m] += 1
+            near[n] += 1
             i += U64(4)
         for _ in range(min(U64(4), size - i)):
             u = U64(chunk[i])
@@ -800,12 +797,12 @@ def _count_doubles(state, table, counts, chunk):
                 break
             j = table[U64(np.int64(values[i]))]
             k = table[U64(np.int64(values[i + U64(1)]))]
-            l = table[U64(np.int64(values[i + U64(2)]))]
-            m = table[U64(np.int64(values[i + U64(3)]))]
+            m = table[U64(np.int64(values[i + U64(2)]))]
+            n = table[U64(np.int64(values[i + U64(3)]))]
             near[j] += 1
             near[k] += 1
-            near[l] += 1
             near[m] += 1
+            near[n] += 1
             i += U64(4)
         for _ in range(min(U64(4), size - i)):
             bits, x = U64(chunk[i]), values[i]
@@ -853,10 +850,7 @@ def _count_doubles(state, table, counts, chunk):
 @compiled
 def count_chunk(state, table, counts, chunk, real):
     """Accumulate of Level 1: returns how many elements were refused."""
-    if real:
-        refused = _count_doubles(state, table, counts, chunk)
-    else:
-        refused = _count_integers(state, table, counts, chunk)
+    refused = _count_doubles(state, table, counts, chunk) if real else _count_integers(state, table, counts, chunk)
     if refused < chunk.size:
         _note_domain(state, REALS if real else INTEGERS)
     state[FILLED] += chunk.size - refused

@@ -28,6 +28,11 @@ _EXACT_INTEGERS = 1 << 53
 _INTEGER = np.dtype(np.int64)
 
 
+def _furthest(values: Integers) -> int:
+    """The largest magnitude."""
+    return max(abs(int(values.min())), abs(int(values.max())))
+
+
 class Operator:
     """The quantiles of one stream over a sliding window.
 
@@ -136,9 +141,15 @@ class Operator:
         """
         if self._finished:
             raise FinishedError("this operator has finished its stream; make a new one for the next")
-        if self._fused and times is None and type(values) is np.ndarray and values.dtype is _INTEGER:
-            if values.ndim == 1 and values.flags.c_contiguous:
-                return self._push_fused(values)
+        if (
+            self._fused
+            and times is None
+            and type(values) is np.ndarray
+            and values.dtype is _INTEGER
+            and values.ndim == 1
+            and values.flags.c_contiguous
+        ):
+            return self._push_fused(values)
         if self.query.counted != (times is None):
             if self.query.counted:
                 raise InputError("this query's windows are counted in elements; push(values) without times")
@@ -258,11 +269,11 @@ class Operator:
             k.count_open(state, sliding.table, values.view(np.int64), values.dtype == np.float64)
             return
         self._fine.add(sliding.codec.codes(values))
-        if self.query.digits is None and values.dtype == np.int64:
-            if max(abs(int(values.min())), abs(int(values.max()))) > _EXACT_INTEGERS:
-                self._count_long(values)
-                return
-        k.count_open(state, sliding.table, values.view(np.int64), values.dtype == np.float64)
+        integers = values.dtype == np.int64
+        if self.query.digits is None and integers and _furthest(values) > _EXACT_INTEGERS:
+            self._count_long(values)
+        else:
+            k.count_open(state, sliding.table, values.view(np.int64), not integers)
 
     def _count_long(self, values: Integers) -> None:
         """Raw longs beyond 2^53 are taken as the nearest doubles, dense codes too; extremes are rounded outward."""
@@ -409,4 +420,3 @@ class _Rows:
             return Results(query, rows)
         bounds = np.stack(self._bounds) if self._bounds else np.empty((0, len(query.quantiles), 2))
         return Results(query, rows, bounds)
-

@@ -104,9 +104,7 @@ def _registers_are_sound(query: Query, registers: list[int]) -> bool:
     return -_FURTHEST < watermark <= latest < _FURTHEST and closed_to == passed
 
 
-def unpack(
-    query: Query, data: bytes, sliding: Sliding, fine: bool
-) -> tuple[list[int], list[bytes], dict[int, Counts]]:
+def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[list[int], list[bytes], dict[int, Counts]]:
     """Read what `pack` wrote, or say why not."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise StateError(f"a saved state is bytes, not {type(data).__name__}")

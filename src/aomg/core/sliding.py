@@ -281,10 +281,11 @@ class Refinement:
             row[k.OUT_BURST] = newest and (self._flag > 0 or ongoing)
             reals[k.OUT_SCORE] = self._score if newest else 0.0
         minimum, maximum = reals[k.OUT_MINIMUM], reals[k.OUT_MAXIMUM]
-        lowest = np.array([-extreme.value for extreme in self._lowest])
-        highest = np.array([extreme.value for extreme in self._highest])
-        lows, _ = self._sliding.codec.intervals(lowest, self._domain)
-        _, highs = self._sliding.codec.intervals(highest, self._domain)
+        extremes = [-extreme.value for extreme in self._lowest] + [extreme.value for extreme in self._highest]
+        lows, highs = self._sliding.codec.intervals(np.array(extremes, np.int64), self._domain)
+        size = len(query.quantiles)
+        spreads = (lows[size:] + highs[size:] - lows[:size] - highs[:size]) / 2
+        lows, highs = lows[:size], highs[size:]
         for at, column in enumerate(self._order):
             c = k.OUT_FIXED + 4 * column
             low, high = float(lows[column]), float(highs[column])
@@ -312,7 +313,7 @@ class Refinement:
             reals[c], reals[c + 1], reals[c + 2] = min(max(value, low), high), low, high
             row[c + 3] = method
             if bounds is not None and method == _MEAN and not bursting:
-                bounds[column] = self._theorem(column)
+                bounds[column] = self._theorem(column, spreads[column])
         self._refine_thresholds(row, minimum, maximum)
 
     @property
@@ -389,14 +390,12 @@ class Refinement:
     def _value(self, code: int) -> float:
         return float(middles(self._sliding.codec, np.array([code], np.int64), self._domain)[0])
 
-    def _theorem(self, column: int) -> tuple[float, float]:
+    def _theorem(self, column: int, spread: float) -> tuple[float, float]:
         """Theorem 1 for Level 2's mean, or NaN where its assumptions cannot hold."""
         if len(self._live) < 2 or self._unknown_density[column]:
             return np.nan, np.nan
-        codes = np.array([-self._lowest[column].value, self._highest[column].value], np.int64)
-        lowest, highest = middles(self._sliding.codec, codes, self._domain)
         inverse = self._inverse_sums[column].mean(len(self._live))
-        return theorem_1(self._query.quantiles[column], self._count, inverse, highest - lowest, len(self._live))
+        return theorem_1(self._query.quantiles[column], self._count, inverse, spread, len(self._live))
 
     def _refine_thresholds(self, row: Integers, minimum: float, maximum: float) -> None:
         """Shares at the query's own resolution."""
@@ -412,7 +411,11 @@ class Refinement:
             least = under + (inside if threshold >= high else 0)
             most = under + (inside if threshold >= low else 0)
             middle = (least + most) / 2
-            reals[c], reals[c + 1], reals[c + 2] = middle / self._count, least / self._count, most / self._count
+            reals[c], reals[c + 1], reals[c + 2] = (
+                middle / self._count,
+                least / self._count,
+                most / self._count,
+            )
 
     @property
     def variables(self) -> dict[str, int]:

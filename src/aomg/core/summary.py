@@ -84,7 +84,14 @@ class FinePart:
         wrong = np.any(limits < 0) or np.any(limits > count) or np.any(depths < 1) or np.any(depths > count)
         if not reader.done or outside or wrong:
             raise StateError("the fine part of a summary is damaged; start again from the events")
-        return cls(codes, limits, densities, top, [Tail(int(d), s) for d, s in zip(depths, samples, strict=True)], band)
+        return cls(
+            codes,
+            limits,
+            densities,
+            top,
+            [Tail(int(d), s) for d, s in zip(depths, samples, strict=True)],
+            band,
+        )
 
 
 class _Reader:
@@ -146,4 +153,3 @@ def fine_part(
         band = fine_band(query.quantiles, ranks, dense.codes(np.where(lows < 0, highs, lows)), codes, counts)
     top = largest(codes, counts, entries) if entries else _NO_PAIRS
     return FinePart(quantile_codes, limits, densities, top, tails, band)
-

@@ -29,7 +29,7 @@ _GOLDEN = 0.6180339887498949
 
 
 def rank_from_top(quantile: Decimal, count: int) -> int:
-    """r such that the phi-quantile of `count` values is the r-th largest."""
+    """R such that the phi-quantile of `count` values is the r-th largest."""
     return count - max(math.ceil(Fraction(quantile) * count), 1) + 1
 
 
@@ -94,7 +94,8 @@ def sample_positions(depth: int, samples: int, number: int, offset: str) -> Inte
         interval = depth // samples
         return steps * interval + 1 + number % interval
     start = (number * _GOLDEN) % 1.0 or 1.0
-    return np.clip(np.ceil((steps + start) * (depth / samples)).astype(np.int64), 1, depth)
+    positions: Integers = np.ceil((steps + start) * (depth / samples)).astype(np.int64)
+    return positions.clip(1, depth)
 
 
 def sample(codes: Integers, counts: Integers, positions: Integers) -> tuple[Integers, Integers]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from aomg import Operator, Query
-from benchmarks.measure import LARGE, SMALL, Array, Figure, memory_sum, pingmesh_values, ratio, take_turns
+from benchmarks.measure import LARGE, SMALL, Array, Figure, memory_sum, pingmesh_values, plain_sum, ratio, take_turns
 
 
 def run(quick: bool) -> list[Figure]:
@@ -23,11 +23,14 @@ def run(quick: bool) -> list[Figure]:
 
 
 def _figure(what: str, query: Query, values: Array, rounds: int, aim: float | None, push: int = 0) -> Figure:
-    adding, pushing = take_turns(rounds, lambda: memory_sum(values), _pushing(query, values, push))
-    found = ratio(adding, pushing)
+    words = values.view(np.int64)
+    adding, fastest, pushing = take_turns(
+        rounds, lambda: plain_sum(words), lambda: memory_sum(values), _pushing(query, values, push)
+    )
+    found, strict = ratio(adding, pushing), ratio(fastest, pushing)
     return Figure(
         what,
-        str(found),
+        f"{found}; {strict.best:.2f} of the fastest sum",
         "" if aim is None else f">= {aim} of a sum",
         None if aim is None else found.best >= aim,
         {
@@ -35,6 +38,8 @@ def _figure(what: str, query: Query, values: Array, rounds: int, aim: float | No
             "median": found.median,
             "million_events_a_second": values.size / min(pushing) / 1e6,
             "sum_million_a_second": values.size / min(adding) / 1e6,
+            "best_of_the_fastest_sum": strict.best,
+            "fastest_sum_million_a_second": values.size / min(fastest) / 1e6,
         },
     )
 

@@ -64,6 +64,7 @@ LOWEST_DECADE, DECADES = -324, 633
 TABLE_REACH = 131072  # integers below go through the table as they are
 POWERS = np.array([float(f"1e{k}") for k in range(309)])
 INTEGER_POWERS = np.array([10**k for k in range(20)], dtype=np.uint64)
+TENS = np.array([10**k for k in range(8)])
 SIGN_BIT = U64(1) << U64(63)
 EXACT_INTEGERS = 9007199254740992.0  # 2^53
 LARGEST_DOUBLE = 1.7976931348623157e308
@@ -411,7 +412,7 @@ def edge(lead, power):
 @compiled
 def decompose(x, digits):
     """Decade and leading digits of a positive finite double: the largest edge at or below it."""
-    first = 10 ** (digits - 1)
+    first = TENS[digits - 1]
     decade = np.int64(math.floor(math.log10(x)))
     while decade > LOWEST_DECADE and x < edge(first, decade - digits + 1):
         decade -= 1
@@ -451,7 +452,7 @@ def decompose_integer(u, digits):
 @compiled
 def digits_code(decade, lead, digits):
     """The ordered code of a positive magnitude of four to six digits; its negative is that of the negated value."""
-    first = np.int64(10 ** (digits - 1))
+    first = TENS[digits - 1]
     return (decade - LOWEST_DECADE) * (9 * first) + lead - first + 1
 
 
@@ -494,8 +495,8 @@ def _interval_of_lead(decade, lead, digits, domain):
     """The inclusive doubles that a code of a positive magnitude covers."""
     power = decade - digits + 1
     low = edge(lead, power)
-    last = lead + 1 == 10**digits
-    high = edge(10 ** (digits - 1), power + 1) if last else edge(lead + 1, power)
+    last = lead + 1 == TENS[digits]
+    high = edge(TENS[digits - 1], power + 1) if last else edge(lead + 1, power)
     if domain != REALS and high >= EXACT_INTEGERS:  # a long just below the next code may have no double of its own
         return low, min(high, LARGEST_DOUBLE)
     if domain == INTEGERS:
@@ -532,7 +533,7 @@ def dense_intervals(state, codes, domain, lows, highs):
 @compiled
 def digits_intervals(codes, digits, domain, lows, highs):
     """Intervals of many codes of four to six digits."""
-    first = np.int64(10 ** (digits - 1))
+    first = TENS[digits - 1]
     for i in range(codes.size):
         code = codes[i]
         if code == 0:
@@ -613,7 +614,7 @@ def _cell_of_magnitude(state, table, x):
         base = (-LOWEST_DECADE * per_decade) * 256
         return base + relative + 256 if relative >= 0 else base + relative
     decade, lead = decompose(x, state[DIGITS])
-    cell = state[state[AT_LEAD] + lead - np.int64(10 ** (state[DIGITS] - 1))]
+    cell = state[state[AT_LEAD] + lead - TENS[state[DIGITS] - 1]]
     place = (decade - LOWEST_DECADE) * per_decade
     if decade >= 0:
         place += 1
@@ -774,14 +775,44 @@ def _count_integers(state, table, counts, chunk):
     return np.int64(0)
 
 
+@inlined
+def _scale_of(state, values):
+    """The power of 1,000 that brings a chunk's first value to 100 or more, and the cells of as many decades."""
+    decades = 3 * state[SUPERS_PER_DECADE] * 256
+    first = abs(values[0]) if values.size > 0 else 0.0
+    if 1e-4 <= first < 0.1:
+        return 1e6, 2 * decades
+    if 0.1 <= first < 100.0:
+        return 1e3, decades
+    return 1.0, np.int64(0)
+
+
+@inlined
+def _scaled_cell(table, x, scale, shift):
+    """The cell, from the super of zero on, of a double that `scale` brings into the table's reach.
+
+    Rounded first and then compared with the edge itself, so that no edge is misplaced.
+    """
+    if shift == 0:
+        return np.int64(table[U64(np.int64(x))])
+    u = np.int64(x * scale + 0.5)
+    u -= x < u / scale
+    relative = np.int64(table[U64(u)]) - 256 - shift
+    return relative + 256 * (relative >= 0)
+
+
 @compiled
 def _count_doubles(state, table, counts, chunk):
-    """Accumulate doubles; returns how many were refused (not finite)."""
+    """Accumulate doubles; returns how many were refused (not finite).
+
+    The first value decides which three decades and a bit the fast loop takes: from 100, from 0.1 or from 0.0001 on.
+    """
     base = (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256
     near = counts[base:]
     values = chunk.view(np.float64)
-    plain_low = U64(_bits(100.0))
-    plain_span = U64(_bits(float(TABLE_REACH))) - plain_low - U64(1)
+    scale, shift = _scale_of(state, values)
+    plain_low = U64(_bits(100.0 / scale))
+    plain_span = U64(_bits(TABLE_REACH / scale)) - plain_low - U64(1)
     empty = plain_low + plain_span + U64(1)
     low, span = empty, U64(0)
     other_low, other_high = np.inf, 0.0
@@ -791,7 +822,7 @@ def _count_doubles(state, table, counts, chunk):
     size = U64(chunk.size)
     i = U64(0)
     while i < size:
-        while low != empty and i + U64(3) < size:
+        while shift == 0 and low != empty and i + U64(3) < size:
             a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
             if (a - low > span) | (b - low > span) | (c - low > span) | (d - low > span):
                 break
@@ -804,6 +835,13 @@ def _count_doubles(state, table, counts, chunk):
             near[m] += 1
             near[n] += 1
             i += U64(4)
+        while shift != 0 and low != empty and i + U64(3) < size:
+            a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
+            if (a - low > span) | (b - low > span) | (c - low > span) | (d - low > span):
+                break
+            for _ in range(4):
+                counts[base + _scaled_cell(table, values[i], scale, shift)] += 1
+                i += U64(1)
         for _ in range(min(U64(4), size - i)):
             bits, x = U64(chunk[i]), values[i]
             i += U64(1)
@@ -816,7 +854,7 @@ def _count_doubles(state, table, counts, chunk):
                         low = bits
                     else:
                         span = bits - low
-                near[table[U64(np.int64(x))]] += 1
+                counts[base + _scaled_cell(table, x, scale, shift)] += 1
             elif not abs(x) < np.inf:
                 refused += 1
             elif x > 0.0:
@@ -830,8 +868,8 @@ def _count_doubles(state, table, counts, chunk):
     if low != empty:
         first, last = _double(np.int64(low)), _double(np.int64(low + span))
         _note_extremes(state, first, last)
-        _note_cell(state, base + np.int64(table[U64(first)]))
-        _note_cell(state, base + np.int64(table[U64(last)]))
+        _note_cell(state, base + _scaled_cell(table, first, scale, shift))
+        _note_cell(state, base + _scaled_cell(table, last, scale, shift))
     if other_high > 0.0:
         _note_extremes(state, other_low, other_high)
         _note_cell(state, _cell_of_magnitude(state, table, other_low))
@@ -843,7 +881,7 @@ def _count_doubles(state, table, counts, chunk):
     if zeros > 0:
         _note_extremes(state, 0.0, 0.0)
         state[HAS_ZERO] = 1
-        near[0] += zeros
+        counts[base] += zeros
     return refused
 
 

@@ -284,7 +284,8 @@ class Refinement:
         extremes = [-extreme.value for extreme in self._lowest] + [extreme.value for extreme in self._highest]
         lows, highs = self._sliding.codec.intervals(np.array(extremes, np.int64), self._domain)
         size = len(query.quantiles)
-        spreads = (lows[size:] + highs[size:] - lows[:size] - highs[:size]) / 2
+        with np.errstate(over="ignore"):
+            spreads = (lows[size:] - lows[:size]) / 2 + (highs[size:] - highs[:size]) / 2
         lows, highs = lows[:size], highs[size:]
         for at, column in enumerate(self._order):
             c = k.OUT_FIXED + 4 * column

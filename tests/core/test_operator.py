@@ -266,7 +266,7 @@ def test_summaries_of_any_size_may_follow_each_other(sizes, sub_windows):
     check_results(query, results[-25:], windows[-25:])
 
 
-# -- living and ending --------------------------------------------------------------------------------------------------
+# -- living and ending ---------------------------------------------------------------------------
 
 
 def test_finish_answers_for_what_is_open_and_ends_the_stream():

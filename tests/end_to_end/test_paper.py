@@ -143,7 +143,7 @@ def test_errors_grow_with_correlation_and_shrink_with_the_period():
     assert error(0.8, 8192, 0.99) < at_tail[2]
 
 
-# -- the figure "windows": ten sub-windows, the ten largest values in one of them, ..., one in each ----------------------
+# -- the figure "windows": ten sub-windows, the ten largest values in one of them, ..., one in each ----
 
 PATTERNS = {"E1": [10], "E2": [5, 5], "E3": [4, 3, 2, 1], "E4": [1] * 10}
 

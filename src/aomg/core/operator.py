@@ -42,7 +42,7 @@ class Operator:
     >>> from aomg import Operator, Query
     >>> operator = Operator(Query(size=2000, period=1000, quantiles=(0.5,)))
     >>> [round(result[0.5].value) for result in operator.push(range(3000))]
-    [500, 1000, 2000]
+    [499, 999, 1999]
     """
 
     def __init__(self, query: Query) -> None:

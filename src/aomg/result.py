@@ -7,6 +7,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from aomg.core.bounds import theorem_1
 from aomg.errors import QueryError, UnknownQuantileError
 from aomg.query import Query, decimal_of
 
@@ -96,16 +97,17 @@ class Result:
         """Return the estimate of one of the query's quantiles."""
         column = self._results.column_of(quantile)
         value, low, high = self._results.estimates(column)[self._row]
-        bounds = self._results.bounds
-        bound, corrected = (None, None) if bounds is None else bounds[self._row, column]
-        return Estimate(
-            float(value),
-            float(low),
-            float(high),
-            METHODS[self._results.methods(column)[self._row]],
-            None if bound is None or np.isnan(bound) else float(bound),
-            None if corrected is None or np.isnan(corrected) else float(corrected),
-        )
+        method = METHODS[self._results.methods(column)[self._row]]
+        return Estimate(float(value), float(low), float(high), method, *self._theorem(column))
+
+    def _theorem(self, column: int) -> tuple[float | None, float | None]:
+        """Theorem 1's two bounds, worked out only when somebody looks."""
+        if self._results.densities is None or self.sub_windows < 2:
+            return None, None
+        inverse, spread = self._results.densities[self._row, column]
+        quantile = self._results.query.quantiles[column]
+        bounds = theorem_1(quantile, self.count, float(inverse), float(spread), self.sub_windows)
+        return (None, None) if np.isnan(bounds[0]) else bounds
 
     def below(self, threshold: float) -> Share:
         """Return the share of events at or below one of the query's thresholds."""
@@ -132,10 +134,10 @@ class Result:
 class Results(Sequence[Result]):
     """Results in the order of their ends, in columns; `results[i]` is a Result, a slice is Results."""
 
-    def __init__(self, query: Query, rows: npt.NDArray[np.int64], bounds: npt.NDArray[np.float64] | None = None):
+    def __init__(self, query: Query, rows: npt.NDArray[np.int64], densities: npt.NDArray[np.float64] | None = None):
         self.query = query
         self.rows = rows
-        self.bounds = bounds
+        self.densities = densities  # 1/f and the sub-windows' spread at each quantile, for Theorem 1
 
     @property
     def _reals(self) -> npt.NDArray[np.float64]:
@@ -223,7 +225,7 @@ class Results(Sequence[Result]):
     def __getitem__(self, index: int | slice) -> "Result | Results":
         """Return one Result, or the Results of a slice."""
         if isinstance(index, slice):
-            return Results(self.query, self.rows[index], None if self.bounds is None else self.bounds[index])
+            return Results(self.query, self.rows[index], None if self.densities is None else self.densities[index])
         row = range(len(self.rows))[index]
         return Result(self, row)
 
@@ -234,10 +236,10 @@ class Results(Sequence[Result]):
 
     def __add__(self, other: "Results") -> "Results":
         """Join two sequences of results of the same query."""
-        bounds = None
-        if self.bounds is not None and other.bounds is not None:
-            bounds = np.concatenate([self.bounds, other.bounds])
-        return Results(self.query, np.concatenate([self.rows, other.rows]), bounds)
+        densities = None
+        if self.densities is not None and other.densities is not None:
+            densities = np.concatenate([self.densities, other.densities])
+        return Results(self.query, np.concatenate([self.rows, other.rows]), densities)
 
     def __eq__(self, other: object) -> bool:
         """Equal when the queries and every bit of the rows are."""
@@ -245,9 +247,9 @@ class Results(Sequence[Result]):
             return NotImplemented
         if self.query != other.query or not np.array_equal(self.rows, other.rows):
             return False
-        if self.bounds is None or other.bounds is None:
-            return self.bounds is other.bounds
-        return np.array_equal(self.bounds, other.bounds, equal_nan=True)
+        if self.densities is None or other.densities is None:
+            return self.densities is other.densities
+        return np.array_equal(self.densities, other.densities, equal_nan=True)
 
     __hash__ = None  # type: ignore[assignment]
 

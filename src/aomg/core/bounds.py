@@ -99,7 +99,7 @@ def theorem_1(quantile: Decimal, count: int, inverse: float, spread: float, sub_
     stay within (2 sqrt(2 ln n) + 3) standard deviations; drift and bursts exceed that.
     """
     phi = float(quantile)
-    deviation = math.sqrt(phi * (1 - phi)) * inverse
+    deviation = math.sqrt(max(phi * (1 - phi), 0.0)) * inverse
     if not deviation < math.inf:
         return math.nan, math.nan
     alike = (2 * math.sqrt(2 * math.log(sub_windows)) + 3) * deviation / math.sqrt(count / sub_windows)

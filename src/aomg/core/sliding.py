@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.core import kernels as k
-from aomg.core.bounds import SlidingMaximum, theorem_1
+from aomg.core.bounds import SlidingMaximum
 from aomg.core.burst import limit, score
 from aomg.core.codes import Codec, DenseCodec, DigitsCodec, RawCodec, middles
 from aomg.core.layout import DENSE_DIGITS, dense_digits, geometry_guarantee, new_state, table_of
@@ -313,8 +313,8 @@ class Refinement:
                     method = self._method_within(method, low, high)
             reals[c], reals[c + 1], reals[c + 2] = min(max(value, low), high), low, high
             row[c + 3] = method
-            if bounds is not None and method == _MEAN and not bursting:
-                bounds[column] = self._theorem(column, spreads[column])
+            if bounds is not None and method == _MEAN and not bursting and not self._unknown_density[column]:
+                bounds[column] = self._inverse_sums[column].mean(len(self._live)), spreads[column]
         self._refine_thresholds(row, minimum, maximum)
 
     @property
@@ -390,13 +390,6 @@ class Refinement:
 
     def _value(self, code: int) -> float:
         return float(middles(self._sliding.codec, np.array([code], np.int64), self._domain)[0])
-
-    def _theorem(self, column: int, spread: float) -> tuple[float, float]:
-        """Theorem 1 for Level 2's mean, or NaN where its assumptions cannot hold."""
-        if len(self._live) < 2 or self._unknown_density[column]:
-            return np.nan, np.nan
-        inverse = self._inverse_sums[column].mean(len(self._live))
-        return theorem_1(self._query.quantiles[column], self._count, inverse, spread, len(self._live))
 
     def _refine_thresholds(self, row: Integers, minimum: float, maximum: float) -> None:
         """Shares at the query's own resolution."""

@@ -38,8 +38,8 @@ def test_a_fine_part_can_be_read_back_and_nothing_else_can(name):
     operator = Operator(query)
     operator.push(np.random.default_rng(1).lognormal(4, 1, 80))
     live = operator._sliding.refinement._live[-1]
-    words = live.fine.words()
-    assert np.array_equal(FinePart.read(query, words, live.count).words(), words)
+    words, codec = live.fine.words(), operator._sliding.codec
+    assert np.array_equal(FinePart.read(query, codec, words, live.count).words(), words)
     for wrong in (words[:-1], np.append(words, 0), words[1:], words[:0]):
         with pytest.raises(StateError):
-            FinePart.read(query, wrong, live.count)
+            FinePart.read(query, codec, wrong, live.count)

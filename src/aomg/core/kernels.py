@@ -1830,6 +1830,58 @@ def compute_result(state, number, out):
 
 
 @compiled
+def merge_in(codes, counts, size, new_codes, new_counts):
+    """Add ordered pairs to the first `size` pairs, in place, from the back; returns the new size."""
+    known = 0
+    j = 0
+    for i in range(new_codes.size):
+        while j < size and codes[j] < new_codes[i]:
+            j += 1
+        known += j < size and codes[j] == new_codes[i]
+    grown = size + new_codes.size - known
+    i, j, end = new_codes.size - 1, size - 1, grown - 1
+    while i >= 0:
+        while j >= 0 and codes[j] > new_codes[i]:
+            codes[end], counts[end] = codes[j], counts[j]
+            j -= 1
+            end -= 1
+        if j >= 0 and codes[j] == new_codes[i]:
+            codes[end], counts[end] = codes[j], counts[j] + new_counts[i]
+            j -= 1
+        else:
+            codes[end], counts[end] = new_codes[i], new_counts[i]
+        end -= 1
+        i -= 1
+    return grown
+
+
+@compiled
+def merge_out(codes, counts, size, old_codes, old_counts):
+    """Take away ordered pairs that are among the first `size`, in place; returns the new size."""
+    kept, i = 0, 0
+    for j in range(size):
+        number = counts[j]
+        if i < old_codes.size and codes[j] == old_codes[i]:
+            number -= old_counts[i]
+            i += 1
+        if number > 0:
+            codes[kept], counts[kept] = codes[j], number
+            kept += 1
+    return kept
+
+
+@compiled
+def largest_of_pairs(codes, counts, size, rank):
+    """The code of the rank-th largest value of the first `size` ordered pairs."""
+    at = size - 1
+    passed = counts[at]
+    while passed < rank:
+        at -= 1
+        passed += counts[at]
+    return codes[at]
+
+
+@compiled
 def score_pairs(x, x_counts, y, y_counts):
     """Mean of sign(x - y) over all pairs of two ordered lists of (code, count)."""
     won, below, x_total, j = np.int64(0), np.int64(0), np.int64(0), 0

@@ -18,6 +18,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from aomg.core import kernels as k
 from aomg.core.counts import count_codes
 from aomg.query import FewK, Query
 
@@ -107,48 +108,46 @@ def sample(codes: Integers, counts: Integers, positions: Integers) -> tuple[Inte
 class OrderedCounts:
     """The merged lists of the live sub-windows: ordered (code, count) pairs that lists enter and leave.
 
-    Entering and leaving cost one pass over the distinct codes.
+    Entering and leaving cost one compiled pass over the distinct codes.
     """
 
     def __init__(self) -> None:
-        self.codes = np.empty(0, np.int64)
-        self.counts = np.empty(0, np.int64)
+        self._codes = np.empty(64, np.int64)
+        self._counts = np.empty(64, np.int64)
+        self._size = 0
         self.total = 0
+
+    @property
+    def codes(self) -> Integers:
+        """The distinct codes, ascending."""
+        return self._codes[: self._size]
+
+    @property
+    def counts(self) -> Integers:
+        """How often each occurs."""
+        return self._counts[: self._size]
 
     def add(self, codes: Integers, counts: Integers) -> None:
         """Let a list enter."""
         if codes.size == 0:
             return
-        at = np.searchsorted(self.codes, codes)
-        known = np.zeros(codes.size, bool)
-        inside = at < self.codes.size
-        known[inside] = self.codes[at[inside]] == codes[inside]
-        self.counts[at[known]] += counts[known]
-        if not known.all():
-            self.codes = np.insert(self.codes, at[~known], codes[~known])
-            self.counts = np.insert(self.counts, at[~known], counts[~known])
+        if self._size + codes.size > self._codes.size:
+            room = np.empty(self._size + codes.size, np.int64)
+            self._codes = np.concatenate([self.codes, room])
+            self._counts = np.concatenate([self.counts, room])
+        self._size = k.merge_in(self._codes, self._counts, self._size, codes, counts)
         self.total += int(counts.sum())
 
     def remove(self, codes: Integers, counts: Integers) -> None:
         """Let a list leave that had entered."""
         if codes.size == 0:
             return
-        at = np.searchsorted(self.codes, codes)
-        self.counts[at] -= counts
-        empty = at[self.counts[at] == 0]
-        if empty.size:
-            self.codes = np.delete(self.codes, empty)
-            self.counts = np.delete(self.counts, empty)
+        self._size = k.merge_out(self._codes, self._counts, self._size, codes, counts)
         self.total -= int(counts.sum())
 
     def largest(self, rank: int) -> int:
         """The code of the rank-th largest value; rank <= total. Looks at the top only."""
-        look = 64
-        while True:
-            from_top = np.cumsum(self.counts[: -look - 1 : -1])
-            if from_top[-1] >= rank:
-                return int(self.codes[-1 - int(np.searchsorted(from_top, rank))])
-            look *= 4
+        return int(k.largest_of_pairs(self._codes, self._counts, self._size, rank))
 
     def between(self, low: int, high: int) -> tuple[Integers, Integers]:
         """The pairs with low <= code <= high."""

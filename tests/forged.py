@@ -77,6 +77,21 @@ def with_forged_registers(data: bytes) -> Iterator[bytes]:
             yield signed(data, with_word(content, 8 + 8 * register, word))
 
 
+def with_forged_heads(data: bytes) -> Iterator[bytes]:
+    """Every word of the heads of the first and the last summary, one at a time, set to every interesting number."""
+    content = data[HEAD:]
+    at = 8 + 8 * struct.unpack_from("<q", content)[0]
+    heads = []
+    for _ in range(struct.unpack_from("<q", content, at)[0]):
+        at += 8
+        heads.append(at + 8)
+        at += struct.unpack_from("<q", content, at)[0]
+    for head in (heads[0], heads[-1]):
+        for word in range(7):
+            for number in INTERESTING:
+                yield signed(data, with_word(content, head + 8 * word, number))
+
+
 def with_huge_counts(data: bytes) -> Iterator[bytes]:
     """Runs of words at the end, where the open sub-windows are, set to counts that no longer add up to 31 bits."""
     content = data[HEAD:]
@@ -127,6 +142,7 @@ def main(name: str, seed: int, rounds: int) -> None:
     random = np.random.default_rng(seed)
     states = [
         *with_forged_registers(data),
+        *with_forged_heads(data),
         *with_huge_counts(data),
         *with_random_damage(data, random, rounds),
     ]

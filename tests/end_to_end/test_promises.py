@@ -119,3 +119,39 @@ def test_estimates_come_out_in_any_order_of_quantiles():
         down = Operator(Query(1000, 250, quantiles=(0.99, 0.5, 0.1), **settings_)).push(values)
         for a, b in zip(up, down, strict=True):
             assert [a[q] for q in (0.1, 0.5, 0.99)] == [b[q] for q in (0.1, 0.5, 0.99)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        0,
+        1,
+        99,
+        100,
+        999,
+        131071,
+        131072,
+        131073,
+        131071999,
+        131072000,
+        -131072,
+        2**53,
+        2**63 - 1,
+        -(2**63),
+        -0.0,
+        0.1,
+        1e-10,
+        99.99999999999999,
+        100.0,
+        131071.99999999999,
+        131072.0,
+        -131072.0,
+        2.0**63,
+        5e-324,
+    ],
+)
+@pytest.mark.parametrize("digits", [3, 5, None])
+def test_runs_of_one_value_are_answered_wherever_a_faster_loop_might_begin_or_end(value, digits):
+    query = Query(16, 8, quantiles=(0.001, 0.5, 1), digits=digits, thresholds=(1.0, 131_072.0))
+    check_stream(query, np.array([value] * 40), [13])
+    check_stream(query, np.array([value] * 9 + [5 * value // 7] * 7 + [value] * 24), [])

@@ -19,6 +19,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 U64 = np.uint64
+# _nrt=False: these loops allocate nothing, and counting references to every slice would cost more than they do.
 compiled = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
 inlined = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)  # a call costs 10 ns
 

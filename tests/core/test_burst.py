@@ -38,6 +38,20 @@ def test_the_reported_score_is_that_of_the_two_newest_tails(settings):
     assert results[0].burst_score == 0
 
 
+@given(seed=st.integers(0, 2**32), shift=st.integers(0, 2))
+def test_the_score_told_from_buckets_is_the_definitions_where_each_bucket_holds_one_value(seed, shift):
+    """Ties everywhere, also where the tail begins: only its part of a tie is compared."""
+    period, sub_windows = 1_000, 10
+    random = np.random.default_rng(seed)
+    levels = np.rint(1000 * 1.3 ** np.arange(14)).astype(np.int64)
+    parts = [levels[np.minimum(random.geometric(0.25, period) + shift * (i == 3), 13)] for i in range(5)]
+    results = Operator(Query(sub_windows * period, period, quantiles=(0.99,))).push(np.concatenate(parts))
+    tails = [np.sort(part)[-(period * sub_windows // 100 + 1) :] for part in parts]
+    for result, new, old in zip(results[1:], tails[1:], tails, strict=False):
+        defined = np.sign(new[:, None] - old[None, :]).mean()
+        assert result.burst_score == pytest.approx(defined, abs=1e-12)
+
+
 def test_too_few_values_cannot_tell():
     assert limit(0.5, 9, 100, 1000) is None
     assert limit(0.5, 100, 9, 1000) is None

@@ -1,6 +1,6 @@
 """What comes in at the door: any array or sequence becomes finite-typed NumPy, and what is null is set aside.
 
-Values become int64 or float64: integers and booleans of no more than 64 bits, floats of no more than 64 bits,
+Values become int64 or float64: integers of no more than 64 bits, floats of no more than 64 bits,
 Decimals of Arrow as floats; unsigned longs beyond 2^63 become floats. Times become microseconds since 1970 in UTC.
 A push that is refused here has changed nothing.
 """

@@ -667,7 +667,7 @@ def codes_of_integers(state, table, values, codes):
 # ---------------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@inlined
 def clear_open(state):
     """InitialState of Level 1: nothing counted yet."""
     state[FILLED] = 0
@@ -886,7 +886,7 @@ def _count_doubles(state, table, counts, chunk):
     return refused
 
 
-@compiled
+@inlined
 def count_chunk(state, table, counts, chunk, real):
     """Accumulate of Level 1: returns how many elements were refused."""
     refused = _count_doubles(state, table, counts, chunk) if real else _count_integers(state, table, counts, chunk)
@@ -1082,7 +1082,7 @@ def _fold_super(state, halves, place, super_, folded):
     return folded + (total != 0)
 
 
-@compiled
+@inlined
 def _fold(state, halves):
     """Fold all touched supers in the order of their values; returns how many there are."""
     zero = state[ZERO_SUPER]
@@ -1118,7 +1118,7 @@ def open_pairs(state, halves, counts, codes, numbers):
     return pairs
 
 
-@compiled
+@inlined
 def touched_supers(state):
     """An upper bound of the supers that the open sub-window has touched."""
     touched = state[HAS_ZERO]
@@ -1129,14 +1129,14 @@ def touched_supers(state):
     return touched
 
 
-@compiled
+@inlined
 def record_room(state):
     """Bytes that are enough for the summary of the open sub-window."""
     fixed = 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]) + 16
     return fixed + touched_supers(state) * (70 + 16 * 70)
 
 
-@compiled
+@inlined
 def clear_counts(state, folded):
     """Forget the counts of the folded supers."""
     ids = _fold_side(state) + FOLD_ID * state[HALF_PLACES]
@@ -1146,7 +1146,7 @@ def clear_counts(state, folded):
     clear_open(state)
 
 
-@compiled
+@inlined
 def close_dense(state, halves, counts, ring, words, at, number, entering):
     """ComputeResult of Level 1: write the open sub-window's summary at `at` and forget its counts.
 
@@ -1390,7 +1390,7 @@ def accumulate(state, ring, where, envelope_rows, band_rows):
         _, where = _add_row(ring, where, form, state, first)
 
 
-@compiled
+@inlined
 def deaccumulate(state, ring, words, at):
     """Deaccumulate of Level 2: the inverse of accumulate, exact because all totals are integers."""
     where, envelope_rows, band_rows = _apply_head(state, words, at, -1)
@@ -1529,7 +1529,7 @@ def _score(state, halves, depth, new_count, old_count):
     return score, _double(state[at + 6])
 
 
-@compiled
+@inlined
 def _burst(state, halves, new_count, old_count):
     """Compare the newest tail with the one before at every depth watched, from envelope counts.
 
@@ -1550,7 +1550,7 @@ def _burst(state, halves, new_count, old_count):
         state[SCORE], state[FLAG] = _bits(best), flag
 
 
-@compiled
+@inlined
 def next_record(state, words, at):
     """Where the summary after the one at `at` begins."""
     size = HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]
@@ -1560,7 +1560,7 @@ def next_record(state, words, at):
     return at
 
 
-@compiled
+@inlined
 def find_room(state, words, need):
     """Where a summary of at most `need` bytes can go; -1 if the ring must grow."""
     first = state[RING_BEFORE] if state[RING_BEFORE] >= 0 else state[RING_OLDEST]
@@ -1580,7 +1580,7 @@ def find_room(state, words, need):
     return np.int64(-1)
 
 
-@compiled
+@inlined
 def expire(state, ring, words, before):
     """Deaccumulate every live summary whose number is below `before`."""
     if state[LIVE_SUMMARIES] == 0 or _word(words, state[RING_OLDEST], HEAD_NUMBER) >= before:
@@ -1596,7 +1596,7 @@ def expire(state, ring, words, before):
             _prefetch(ring, min(state[RING_END] + k, ring.size - 1))
 
 
-@compiled
+@inlined
 def enter(state, halves, ring, words, at, added):
     """Accumulate the summary at `at` as the newest of the window; `added` says that its rows are in the totals."""
     quantiles = state[QUANTILES]
@@ -1746,7 +1746,7 @@ def _live_domain(state):
     return REALS if state[LIVE_WITH_INTEGERS] == 0 else BOTH
 
 
-@compiled
+@inlined
 def compute_result(state, number, out):
     """ComputeResult of Level 2: one row of results from the sliding totals."""
     quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
@@ -2030,7 +2030,7 @@ def record_is_sound(state, record):
     count = head[HEAD_COUNT]
     if (head[HEAD_LENGTH] & LENGTH_MASK) != record.size or not 0 < count < 2**31:
         return False
-    if (head[HEAD_LENGTH] >> DOMAIN_SHIFT) > BOTH or head[HEAD_LENGTH] < 0 or abs(head[HEAD_NUMBER]) >= 2**61:
+    if (head[HEAD_LENGTH] >> DOMAIN_SHIFT) > BOTH or head[HEAD_LENGTH] < 0 or not -(2**61) < head[HEAD_NUMBER] < 2**61:
         return False
     minimum, maximum = _double(head[HEAD_MINIMUM]), _double(head[HEAD_MAXIMUM])
     if not (-np.inf < minimum <= maximum < np.inf):

@@ -30,7 +30,7 @@ Integers = npt.NDArray[np.int64]
 _EXACT, _MEAN, _TOP_K, _SAMPLE_K = k.METHOD_EXACT, k.METHOD_MEAN, k.METHOD_TOP_K, k.METHOD_SAMPLE_K
 
 
-@dataclass
+@dataclass(slots=True)
 class Live:
     """A live summary's fine part, with what its record's head says."""
 

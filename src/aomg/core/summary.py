@@ -39,7 +39,7 @@ Pairs = tuple[Integers, Integers]
 _NO_PAIRS = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-@dataclass
+@dataclass(slots=True)
 class Tail:
     """The sampled tail of one high quantile: how deep it reaches, and the samples."""
 
@@ -47,7 +47,7 @@ class Tail:
     samples: Pairs
 
 
-@dataclass
+@dataclass(slots=True)
 class FinePart:
     """The part of a summary at the query's own resolution. Absent where the dense part says everything."""
 

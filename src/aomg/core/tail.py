@@ -25,7 +25,7 @@ from aomg.query import FewK, Query
 Integers = npt.NDArray[np.int64]
 
 MOST_ENTRIES = 1 << 16
-BURST_SAMPLES = 64
+BURST_SAMPLES = 16  # of a tail that only the burst detector reads: its noise does not depend on how many
 _GOLDEN = 0.6180339887498949
 
 

@@ -87,19 +87,18 @@ class Operator:
 
     def variables_by_part(self) -> dict[str, int]:
         """Live scalars by what they are for."""
-        state, query = self._state, self.query
+        query = self.query
         envelope, band = self._row_entries()
-        codes, _ = open_pairs(state)
+        # dense counts beside fine ones, without an envelope, hold the same elements again, only to find extremes
+        dense = 0 if self._fine is not None and query.guarantee is None else 2
+        waiting = [(open_pairs(self._state)[0].size, self._fine.variables if self._fine is not None else 0)]
+        waiting += [(counts.codes.size, 2 * counts.fine_codes.size) for counts in self._others.values()]
         parts = {
-            "open sub-windows": 2 * codes.size
-            + (self._fine.variables if self._fine is not None else 0)
-            + sum(2 * (c.codes.size + c.fine_codes.size) for c in self._others.values()),
+            "open sub-windows": sum(dense * codes + fine for codes, fine in waiting),
             "summaries": self._sliding.live * (2 + len(query.quantiles) + 2 * len(query.thresholds)),
             "envelope": 2 * envelope,
             "band": 2 * band,
         }
-        if self._fine is not None and query.guarantee is None:
-            parts["open sub-windows"] -= 2 * codes.size  # the same elements again, only to find extremes
         if self._sliding.refinement is not None:
             for part, number in self._sliding.refinement.variables.items():
                 parts[part] = parts.get(part, 0) + number

@@ -886,7 +886,7 @@ def _count_doubles(state, table, counts, chunk):
     return refused
 
 
-@inlined
+@compiled
 def count_chunk(state, table, counts, chunk, real):
     """Accumulate of Level 1: returns how many elements were refused."""
     refused = _count_doubles(state, table, counts, chunk) if real else _count_integers(state, table, counts, chunk)
@@ -1146,7 +1146,7 @@ def clear_counts(state, folded):
     clear_open(state)
 
 
-@inlined
+@compiled
 def close_dense(state, halves, counts, ring, words, at, number, entering):
     """ComputeResult of Level 1: write the open sub-window's summary at `at` and forget its counts.
 

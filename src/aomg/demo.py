@@ -106,7 +106,7 @@ def _windows_to_show(windows: int, incident: int | None) -> set[int]:
 def _row(*cells: Text | Group) -> Table:
     """One row of the running table: fixed widths, so that rows can be printed one by one."""
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for width in (19, *[16] * len(QUERY.quantiles), 5):
+    for width in (15, *[17] * len(QUERY.quantiles), 5):
         grid.add_column(width=width, no_wrap=True)
     grid.add_row(*cells)
     return grid

@@ -95,22 +95,18 @@ class FineCounts:
             self.pairs()
 
     def merge(self, codes: Integers, numbers: Integers) -> None:
-        """Count pairs from elsewhere."""
+        """Count ordered pairs from elsewhere."""
         self.pairs()
-        self._codes, self._numbers = merge_pairs(
-            np.concatenate([self._codes, codes]), np.concatenate([self._numbers, numbers])
-        )
+        if self._codes.size:
+            codes, numbers = merge_pairs(np.concatenate([self._codes, codes]), np.concatenate([self._numbers, numbers]))
+        self._codes, self._numbers = codes, numbers
 
     def pairs(self) -> tuple[Integers, Integers]:
         """All that was counted, as ordered pairs."""
         if self._waits:
-            codes, numbers = count_codes(np.concatenate(self._waiting))
+            waited = np.concatenate(self._waiting)
             self._waiting, self._waits = [], 0
-            if self._codes.size:
-                codes, numbers = merge_pairs(
-                    np.concatenate([self._codes, codes]), np.concatenate([self._numbers, numbers])
-                )
-            self._codes, self._numbers = codes, numbers
+            self.merge(*count_codes(waited))
         return self._codes, self._numbers
 
     def clear(self) -> None:

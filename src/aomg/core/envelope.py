@@ -17,7 +17,7 @@ WIDEST = 16
 def partition(digits: int, guarantee: float) -> list[tuple[int, int]]:
     """Cut the leading digits 10^(d-1) .. 10^d - 1 of a decade into buckets: (first lead, number of leads) each.
 
-    With 3 digits and a guarantee of 2 % these are 96 a decade at most, six supers.
+    With 3 digits and a guarantee of 2 % these are 95 a decade, in six supers.
     """
     first, end = 10 ** (digits - 1), 10**digits
     tight = max(SLACK * guarantee, 0.5 / first)  # one code, at least, is a bucket

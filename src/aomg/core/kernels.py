@@ -39,13 +39,12 @@ NEGATIVE_FAR, NEGATIVE_NEAR, HAS_ZERO, POSITIVE_NEAR, POSITIVE_FAR = 36, 37, 38,
 OPEN_MINIMUM, OPEN_MAXIMUM = 41, 42  # sortable keys
 # registers: the live summaries
 LIVE_COUNT, LIVE_SUMMARIES, LIVE_WITH_REALS, ACTIVE, NEWEST_NUMBER = 43, 44, 45, 46, 47
-RING_BEFORE, RING_OLDEST, RING_NEWEST, RING_END, RING_USED = 48, 49, 50, 51, 52
+RING_BEFORE, RING_OLDEST, RING_NEWEST, RING_END, LIVE_WITH_INTEGERS = 48, 49, 50, 51, 52
 LAST_BURST, LAST_RELEASE, SCORE, FLAG = 53, 54, 55, 56
+# registers: more areas (scratch of one call, places and decades of supers), and which of the two sides of AT_FOLD
+# has the newest sub-window's rows; NEWEST_ROWS is two registers, how many rows each side has
+AT_SCRATCH, AT_PLACE, AT_DECADE, ROWS_SIDE, NEWEST_ROWS = 57, 58, 59, 60, 61
 REGISTERS = 64
-
-# registers: scratch of one call, in two rows of 16 counts and two codes
-AT_SCRATCH, AT_PLACE, AT_DECADE, ROWS_SIDE, NEWEST_ROWS = 57, 58, 59, 60, 61  # NEWEST_ROWS: one for each side
-LIVE_WITH_INTEGERS = 63
 
 # what kinds of numbers a sub-window or a window holds
 REALS, INTEGERS, BOTH, NOTHING = 0, 1, 2, 3

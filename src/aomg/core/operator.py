@@ -14,7 +14,7 @@ import numpy.typing as npt
 from aomg.core import kernels as k
 from aomg.core.counts import Counts, FineCounts, open_pairs
 from aomg.core.intake import time_of, times_of, values_of
-from aomg.core.saved import pack, unpack
+from aomg.core.saved import NEVER, pack, unpack
 from aomg.core.sliding import Sliding
 from aomg.core.summary import fine_part
 from aomg.errors import FinishedError, InputError, StateError
@@ -23,8 +23,6 @@ from aomg.result import Results
 
 Integers = npt.NDArray[np.int64]
 
-_NEVER = int(k.NONE)
-_EXACT_INTEGERS = 1 << 53
 _INTEGER = np.dtype(np.int64)
 
 
@@ -60,9 +58,9 @@ class Operator:
         # event time: the sub-window whose counts are in the state, the other open ones, and how far time has come
         self._hot: int | None = None
         self._others: dict[int, Counts] = {}
-        self._latest = _NEVER
-        self._watermark = _NEVER
-        self._closed_to = _NEVER  # numbers below this are closed
+        self._latest = NEVER
+        self._watermark = NEVER
+        self._closed_to = NEVER  # numbers below this are closed
 
     # -- what is told besides results -----------------------------------------------------------------------------
 
@@ -216,7 +214,7 @@ class Operator:
         numbers = micros // self.query.period
         # an element is late if the time told before it had closed its sub-window, however pushes are cut
         reached = np.maximum.accumulate(np.concatenate([[self._latest], micros]))
-        told = np.where(reached[:-1] == _NEVER, _NEVER, reached[:-1] - self.query.lateness)
+        told = np.where(reached[:-1] == NEVER, NEVER, reached[:-1] - self.query.lateness)
         late = (numbers + 1) * self.query.period <= np.maximum(told, self._watermark)
         if late.any():
             self._late += int(late.sum())
@@ -254,7 +252,7 @@ class Operator:
         if self.query.counted:
             if self._state[k.FILLED] and not self.query.as_paper:
                 self._close(int(self._state[k.OPEN_NUMBER]), rows)
-        elif self._latest != _NEVER:
+        elif self._latest != NEVER:
             self._close_passed(self._latest // self.query.period + 1, rows)
         self._finished = True
         return rows.results()
@@ -269,7 +267,7 @@ class Operator:
             return
         self._fine.add(sliding.codec.codes(values))
         integers = values.dtype == np.int64
-        if self.query.digits is None and integers and _furthest(values) > _EXACT_INTEGERS:
+        if self.query.digits is None and integers and _furthest(values) > k.EXACT_INTEGERS:
             self._count_long(values)
         else:
             k.count_open(state, sliding.table, values.view(np.int64), not integers)
@@ -339,15 +337,14 @@ class Operator:
             following = min((n for n in waiting if n < end), default=None)
             number = self._closed_to
             stop = end if following is None else following
-            while number != _NEVER and number < stop:
+            while number != NEVER and number < stop:
                 sliding.expire(number)
                 if sliding.live == 0:
                     break
                 rows.answer(number)
                 number += 1
             if following is None:
-                if number != _NEVER or end > self._closed_to:
-                    self._closed_to = max(self._closed_to, end)
+                self._closed_to = max(self._closed_to, end)
                 return
             self._heat(following)
             self._close(following, rows)
@@ -362,7 +359,7 @@ class Operator:
         registers += [self._latest, self._watermark, self._closed_to]
         waiting = dict(self._others)
         if self._state[k.FILLED]:
-            waiting[_NEVER if self._hot is None else self._hot] = self._open_counts()
+            waiting[NEVER if self._hot is None else self._hot] = self._open_counts()
         return pack(self.query, registers, self._sliding.records(), waiting)
 
     @classmethod
@@ -386,7 +383,7 @@ class Operator:
                 operator._merge_open(counts)
             operator._filled = int(operator._state[k.FILLED])
         else:
-            if closed_to != _NEVER:
+            if closed_to != NEVER:
                 operator._sliding.expire(closed_to - 1)
             operator._others = waiting
         return operator
@@ -398,24 +395,24 @@ class _Rows:
     def __init__(self, operator: Operator) -> None:
         self._operator = operator
         self._rows: list[Integers] = []
-        self._bounds: list[npt.NDArray[np.float64]] = []
-        self._bounded = operator.query.guarantee is None
+        self._densities: list[npt.NDArray[np.float64]] = []
+        self._averages = operator.query.guarantee is None
 
     def answer(self, number: int) -> None:
         """Add the result of the window that ends with sub-window `number`, if it owes one."""
         sliding = self._operator._sliding
         row = np.zeros(sliding.columns, np.int64)
-        bounds = np.full((len(sliding.query.quantiles), 2), np.nan) if self._bounded else None
-        if sliding.result(number, row, bounds):
+        densities = np.full((len(sliding.query.quantiles), 2), np.nan) if self._averages else None
+        if sliding.result(number, row, densities):
             self._rows.append(row)
-            if bounds is not None:
-                self._bounds.append(bounds)
+            if densities is not None:
+                self._densities.append(densities)
 
     def results(self) -> Results:
         """All of them, in columns."""
         query, columns = self._operator.query, self._operator._sliding.columns
         rows = np.stack(self._rows) if self._rows else np.empty((0, columns), np.int64)
-        if not self._bounded:
+        if not self._averages:
             return Results(query, rows)
-        bounds = np.stack(self._bounds) if self._bounds else np.empty((0, len(query.quantiles), 2))
-        return Results(query, rows, bounds)
+        densities = np.stack(self._densities) if self._densities else np.empty((0, len(query.quantiles), 2))
+        return Results(query, rows, densities)

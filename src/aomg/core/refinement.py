@@ -144,7 +144,7 @@ class Refinement:
 
     # -- ComputeResult -------------------------------------------------------------------------------------------
 
-    def compute_result(self, number: int, row: Integers, bounds: npt.NDArray[np.float64] | None) -> None:
+    def compute_result(self, number: int, row: Integers, densities: npt.NDArray[np.float64] | None) -> None:
         """Work the fine parts into a result that the dense part has begun."""
         query, reals = self._query, row.view(np.float64)
         oldest = number - query.sub_windows + 1
@@ -187,8 +187,8 @@ class Refinement:
                     method = self._method_within(method, low, high)
             reals[c], reals[c + 1], reals[c + 2] = min(max(value, low), high), low, high
             row[c + 3] = method
-            if bounds is not None and method == _MEAN and not bursting and not self._unknown_density[column]:
-                bounds[column] = self._inverse_sums[column].mean(len(self._live)), spreads[column]
+            if densities is not None and method == _MEAN and not bursting and not self._unknown_density[column]:
+                densities[column] = self._inverse_sums[column].mean(len(self._live)), spreads[column]
         self._refine_thresholds(row, minimum, maximum)
 
     @property
@@ -225,7 +225,7 @@ class Refinement:
         if not certified:
             return None
         # the widest span of fine codes that the dense code can hold
-        low, high = self._dense.intervals(np.array([dense], np.int64), False)
+        low, high = self._dense.intervals(np.array([dense], np.int64), k.REALS)
         first, last = self._codec.codes(np.concatenate([low, high]))
         codes, counts = self._band.between(int(first), int(last))
         if int(counts.sum()) != number:

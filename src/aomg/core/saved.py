@@ -29,7 +29,7 @@ MAGIC, VERSION = b"AOMG", 1
 _HEAD = struct.Struct("<4sHH16s16s")
 _LARGEST = 1 << 31
 _FURTHEST = 1 << 61
-_NEVER = int(NONE)
+NEVER = int(NONE)  # a time that has not come
 
 
 def _checksum(content: bytes) -> bytes:
@@ -96,8 +96,8 @@ def _registers_are_sound(query: Query, registers: list[int]) -> bool:
     if not (0 <= number < _FURTHEST and 0 <= refused < _FURTHEST and 0 <= late < _FURTHEST and finished in (0, 1)):
         return False
     times = (latest, watermark, closed_to)
-    if query.counted or _NEVER in times:
-        return all(time == _NEVER for time in times) and (query.counted or number == 0)
+    if query.counted or NEVER in times:
+        return all(time == NEVER for time in times) and (query.counted or number == 0)
     passed = watermark // query.period
     if finished and closed_to == max(latest // query.period + 1, passed):
         passed = closed_to
@@ -125,11 +125,13 @@ def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[lis
         raise StateError("saved registers are damaged; save again, or start from the stream")
     records = [reader.bytes(reader.number_of(1)) for _ in range(reader.number_of(8))]
     waiting: dict[int, Counts] = {}
-    highest = 256 * sliding.supers
+    lowest, highest = sliding.dense.span
     for _ in range(reader.number_of(32)):
         number, domain, minimum, maximum = struct.unpack("<qqdd", reader.bytes(32))
         (codes, numbers), (fine_codes, fine_numbers) = reader.pairs(), reader.pairs()
-        sound = codes.size and codes[0] >= 0 and codes[-1] < highest and domain in (0, 1, 2) and minimum <= maximum
+        sound = (
+            codes.size and codes[0] >= lowest and codes[-1] <= highest and domain in (0, 1, 2) and minimum <= maximum
+        )
         sound = sound and int(numbers.sum()) < _LARGEST
         if fine_codes.size:
             lowest_fine, highest_fine = sliding.codec.span

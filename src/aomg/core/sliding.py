@@ -57,8 +57,12 @@ class Sliding:
         self.state[k.RING_END] = end
         self.ring = ring
 
+    def _head(self, at: int) -> Integers:
+        """The fixed words of the summary at `at`, to read or to write."""
+        return self.ring[at : at + 8 * k.HEAD_WORDS].view(np.int64)
+
     def _length(self, at: int) -> int:
-        return int(self.ring[at : at + 8 * k.HEAD_WORDS].view(np.int64)[k.HEAD_LENGTH] & k.LENGTH_MASK)
+        return int(self._head(at)[k.HEAD_LENGTH] & k.LENGTH_MASK)
 
     def record_starts(self) -> list[int]:
         """Where the kept summaries begin, oldest first, with the one before the oldest."""
@@ -80,13 +84,13 @@ class Sliding:
             self.grow(int(k.record_room(self.state)) + words.nbytes)
             at, length = k.close_open(self.state, self.ring, number, words.nbytes, True)
         if fine is not None:
-            head = self.ring[at : at + 8 * k.HEAD_WORDS].view(np.int64)
+            head = self._head(at)
             head[k.HEAD_FINE] = length
             head[k.HEAD_LENGTH] += words.nbytes
             self.ring[at + length : at + length + words.nbytes] = words.view(np.uint8)
         k.enter_at(self.state, self.ring, at, True)
         if self.refinement is not None and fine is not None:
-            self.refinement.accumulate(self.ring[at : at + 8 * k.HEAD_WORDS].view(np.int64), fine)
+            self.refinement.accumulate(self._head(at), fine)
 
     def enter(self, record: bytes) -> None:
         """Let a summary enter that was closed elsewhere. Refuses bytes that are none of this query's."""
@@ -111,7 +115,7 @@ class Sliding:
         self.ring[at : at + content.size] = content
         k.enter_at(self.state, self.ring, at, False)
         if self.refinement is not None and fine is not None:
-            self.refinement.accumulate(self.ring[at : at + 8 * k.HEAD_WORDS].view(np.int64), fine)
+            self.refinement.accumulate(self._head(at), fine)
 
     def expire(self, number: int) -> None:
         """Let every summary leave that a window whose newest sub-window is `number` does not cover."""
@@ -120,20 +124,15 @@ class Sliding:
         if self.refinement is not None:
             self.refinement.deaccumulate(before)
 
-    def result(self, number: int, row: Integers, bounds: npt.NDArray[np.float64] | None) -> bool:
+    def result(self, number: int, row: Integers, densities: npt.NDArray[np.float64] | None) -> bool:
         """Write the result of the window that ends with sub-window `number`; False if it owes none."""
         live = int(self.state[k.LIVE_SUMMARIES])
         if live == 0 or (not self.query.partial and live < self.query.sub_windows):
             return False
         k.compute_result(self.state, number, row)
         if self.refinement is not None:
-            self.refinement.compute_result(number, row, bounds)
+            self.refinement.compute_result(number, row, densities)
         return True
-
-    @property
-    def supers(self) -> int:
-        """How many supers the geometry has."""
-        return 2 * int(self.state[k.ZERO_SUPER]) + 1
 
     @property
     def live(self) -> int:

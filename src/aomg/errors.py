@@ -25,6 +25,10 @@ class StateError(AomgError, ValueError):
     """Saved bytes that are damaged, of another version, or of another query. Nothing was loaded."""
 
 
+class SettingsError(AomgError, RuntimeError):
+    """A machine or a Spark session that lacks what is needed: Java, a package, a setting. No query was started."""
+
+
 class UnknownQuantileError(AomgError, KeyError):
     """A result was asked for a quantile or a threshold that its query does not have."""
 

@@ -34,6 +34,14 @@ MOST_SUB_WINDOWS = 1 << 22
 MOST_ELEMENTS = 1 << 31
 FINEST_GUARANTEE = 0.005  # the envelope counts at three digits
 
+_VERSION = 1
+_TEXT = re.compile(
+    rf"aomg {_VERSION}; (?P<unit>elements|microseconds) (?P<size>\d+)/(?P<period>\d+); "
+    r"quantiles (?P<quantiles>[\d.,E+-]+); thresholds (?P<thresholds>[^;]*); digits (?P<digits>\d|None); "
+    r"guarantee (?P<guarantee>[^;]+); "
+    r"few_k (?P<few_k>[^;]+); lateness (?P<lateness>\d+); partial (?P<partial>[01]); paper (?P<paper>[01])"
+)
+
 
 def _is_whole(number: Any) -> bool:
     """Whether this counts elements: timedelta64 is an integer to NumPy, and a bool to Python."""
@@ -114,6 +122,7 @@ class FewK:
             number = getattr(self, name)
             if isinstance(number, bool) or not isinstance(number, (int, float)):
                 raise QueryError(f"few_k.{name}={number!r} must be a number")
+            object.__setattr__(self, name, float(number))
         if not 0 < self.fraction <= 1:
             raise QueryError(f"few_k.fraction={self.fraction!r} must lie in (0, 1]")
         if self.budget is not None and not (_is_whole(self.budget) and self.budget >= 1):
@@ -267,10 +276,43 @@ class Query:
             k = self.few_k
             few_k = f"{k.fraction!r}/{k.budget!r}/{k.high!r}/{k.threshold!r}/{k.burst!r}/{k.offset}/{int(k.always)}"
         return (
-            f"aomg 1; {'elements' if self.counted else 'microseconds'} {self.size}/{self.period}; "
+            f"aomg {_VERSION}; {'elements' if self.counted else 'microseconds'} {self.size}/{self.period}; "
             f"quantiles {','.join(map(str, self.quantiles))}; thresholds {','.join(map(repr, self.thresholds))}; "
             f"digits {self.digits}; guarantee {self.guarantee!r}; few_k {few_k}; lateness {self.lateness}; "
             f"partial {int(self.partial)}; paper {int(self.as_paper)}"
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> "Query":
+        """Return the query that `text()` said. Refuses the text of another version."""
+        match = _TEXT.fullmatch(text)
+        if match is None:
+            raise QueryError(f"this is not the text of a query of version {_VERSION}: {text!r}")
+        said = match.groupdict()
+        unit = "" if said["unit"] == "elements" else " us"
+        few_k = None
+        if said["few_k"] != "none":
+            fraction, budget, high, threshold, burst, offset, always = said["few_k"].split("/")
+            few_k = FewK(
+                float(fraction),
+                None if budget == "None" else int(budget),
+                float(high),
+                float(threshold),
+                float(burst),
+                "paper" if offset == "paper" else "rotate",
+                always == "1",
+            )
+        return cls(
+            said["size"] + unit if unit else int(said["size"]),
+            said["period"] + unit if unit else int(said["period"]),
+            quantiles=said["quantiles"].split(","),
+            thresholds=[float(limit) for limit in said["thresholds"].split(",") if limit],
+            digits=None if said["digits"] == "None" else int(said["digits"]),
+            guarantee=False if said["guarantee"] == "None" else float(said["guarantee"]),
+            few_k=few_k,
+            lateness=said["lateness"] + " us",
+            partial=said["partial"] == "1",
+            as_paper=said["paper"] == "1",
         )
 
 

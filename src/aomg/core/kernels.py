@@ -55,6 +55,8 @@ NONE = np.int64(-(2**62))  # a register that says "there is none"
 HEAD_NUMBER, HEAD_COUNT, HEAD_MINIMUM, HEAD_MAXIMUM, HEAD_LENGTH, HEAD_ROWS, HEAD_FINE, HEAD_WORDS = range(8)
 DOMAIN_SHIFT = 32  # beside the length
 LENGTH_MASK = np.int64(0xFFFFFFFF)
+CODE_MASK, CODE_SHIFT = np.int64(0xFFFFFFFF), 32  # a quantile's word: the lowest code it may have, and the highest
+BOTH_CODES = np.int64((1 << 32) + 1)
 
 # columns of a row of results: fixed part, then 4 per quantile, then 3 per threshold
 OUT_NUMBER, OUT_COUNT, OUT_SUMMARIES, OUT_BURST, OUT_MINIMUM, OUT_MAXIMUM, OUT_SCORE, OUT_FIXED = range(8)
@@ -1201,7 +1203,7 @@ def close_dense(state, halves, counts, ring, words, at, number, entering):
         under += below
         super_ = state[ids + i]
         slot, _ = _find_upwards(counts, place_of(state, super_) * 256 + 16 * bucket, rank - under)
-        head[HEAD_WORDS + state[phi + PHI_COLUMN]] = (super_ << 8) | (bucket << 4) | slot
+        head[HEAD_WORDS + state[phi + PHI_COLUMN]] = ((super_ << 8) | (bucket << 4) | slot) * BOTH_CODES
         if not has_envelope:
             continue
         # the band: whole buckets from rank - reach to rank + reach
@@ -1598,8 +1600,7 @@ def expire(state, ring, words, before):
 @inlined
 def enter(state, halves, ring, words, at, added):
     """Accumulate the summary at `at` as the newest of the window; `added` says that its rows are in the totals."""
-    quantiles = state[QUANTILES]
-    head = words[at >> 3 : (at >> 3) + HEAD_WORDS + quantiles]
+    head = words[at >> 3 : (at >> 3) + HEAD_WORDS]
     number = head[HEAD_NUMBER]
     newest = state[RING_NEWEST]
     where, envelope_rows, band_rows = _apply_head(state, words, at, 1)
@@ -1612,13 +1613,21 @@ def enter(state, halves, ring, words, at, added):
             state[LAST_BURST] = number
         elif state[FLAG] < 0:
             state[LAST_RELEASE] = number
+    _join(state, words, at)
+
+
+@inlined
+def _join(state, words, at):
+    """Note the extremes of the summary at `at`, and that it is the newest."""
+    quantiles = state[QUANTILES]
+    head = words[at >> 3 : (at >> 3) + HEAD_WORDS + quantiles]
     state[ENTERED] += 1
     for q in range(quantiles):
-        _push_extreme(state, 2 * q, head[HEAD_WORDS + q])
-        _push_extreme(state, 2 * q + 1, -head[HEAD_WORDS + q])
+        _push_extreme(state, 2 * q, head[HEAD_WORDS + q] >> CODE_SHIFT)
+        _push_extreme(state, 2 * q + 1, -(head[HEAD_WORDS + q] & CODE_MASK))
     _push_extreme(state, 2 * quantiles, key_of_double(_double(head[HEAD_MAXIMUM])))
     _push_extreme(state, 2 * quantiles + 1, -key_of_double(_double(head[HEAD_MINIMUM])))
-    state[NEWEST_NUMBER] = number
+    state[NEWEST_NUMBER] = head[HEAD_NUMBER]
     state[RING_NEWEST] = at
     if state[RING_OLDEST] < 0:
         state[RING_OLDEST] = at
@@ -2036,7 +2045,7 @@ def record_is_sound(state, record):
         return False
     supers = 2 * state[ZERO_SUPER] + 1
     for q in range(quantiles):
-        if not 0 <= head[HEAD_WORDS + q] < supers * 256:
+        if not 0 <= head[HEAD_WORDS + q] & CODE_MASK <= head[HEAD_WORDS + q] >> CODE_SHIFT < supers * 256:
             return False
     for t in range(thresholds):
         under, inside = head[HEAD_WORDS + quantiles + 2 * t], head[HEAD_WORDS + quantiles + 2 * t + 1]
@@ -2107,3 +2116,529 @@ def push_counted(state, table, ring, bits, start, real, out):
                 compute_result(state, number, out[rows])
                 rows += 1
     return i, rows, state[FILLED]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Many keys at once: counts on their way (tallies), and the windows of one key after another
+# ---------------------------------------------------------------------------------------------------------------
+
+# what a row brings: a summary that is live already, counts of a sub-window, or the summary of one that closed elsewhere
+ROW_LIVE, ROW_COUNTS, ROW_SUMMARY = range(3)
+# how far `slide_keys` has come, so that it can go on after something grew
+P_ROW, P_KEY, P_NEXT, P_OPEN, P_RESULTS, P_KEPT, P_KEPT_BYTES, P_NEED, PROGRESS = range(9)
+DONE, RING_FULL, RESULTS_FULL, KEPT_FULL = range(4)
+KEPT_KEY, KEPT_NUMBER, KEPT_START, KEPT_FLAG, KEPT_WIDTH = range(5)
+TALLY_HEAD = 17  # bytes: domain, minimum, maximum
+FEW = 48  # values of a group that are sorted rather than counted
+
+
+@inlined
+def _put_number(data, at, number):
+    """Seven bits a byte, lowest first."""
+    number = U64(number)
+    while number >= U64(128):
+        data[at] = np.uint8((number & U64(127)) | U64(128))
+        number >>= U64(7)
+        at += 1
+    data[at] = np.uint8(number)
+    return at + 1
+
+
+@inlined
+def _get_number(data, at):
+    number, shift = U64(0), U64(0)
+    while data[at] >= 128:
+        number |= U64(data[at] & 127) << shift
+        shift += U64(7)
+        at += 1
+    return np.int64(number | (U64(data[at]) << shift)), at + 1
+
+
+@inlined
+def _put_word(data, at, word):
+    for k in range(8):
+        data[at + k] = np.uint8((U64(word) >> U64(8 * k)) & U64(255))
+    return at + 8
+
+
+@inlined
+def _get_word(data, at):
+    word = U64(0)
+    for k in range(8):
+        word |= U64(data[at + k]) << U64(8 * k)
+    return np.int64(word)
+
+
+@inlined
+def _put_code(data, at, code, before, number, first):
+    """One pair: its code, whole if it is the first, else as the distance from the one before, and its count."""
+    at = _put_word(data, at, code) if first else _put_number(data, at, code - before)
+    return _put_number(data, at, number)
+
+
+@inlined
+def _put_pairs(data, at, codes, numbers, first, last):
+    at = _put_number(data, at, last - first)
+    before = np.int64(0)
+    for i in range(first, last):
+        at = _put_code(data, at, codes[i], before, numbers[i], i == first)
+        before = codes[i]
+    return at
+
+
+@compiled
+def write_tallies(domain, minima, maxima, starts, codes, numbers, fine_starts, fine_codes, fine_numbers, data, offsets):
+    """Write the counts of every group one after the other; returns the bytes. Needs 20 a pair and 37 a group."""
+    at = np.int64(0)
+    for group in range(minima.size):
+        offsets[group] = at
+        data[at] = domain
+        at = _put_word(data, at + 1, _bits(minima[group]))
+        at = _put_word(data, at, _bits(maxima[group]))
+        at = _put_pairs(data, at, codes, numbers, starts[group], starts[group + 1])
+        if fine_starts.size > 0:
+            at = _put_pairs(data, at, fine_codes, fine_numbers, fine_starts[group], fine_starts[group + 1])
+    offsets[minima.size] = at
+    return at
+
+
+@compiled
+def scatter(groups, bits, ends, grouped):
+    """Put the values of each group side by side, in their order; `ends` come as the groups' beginnings."""
+    for i in range(groups.size):
+        group = groups[i]
+        grouped[ends[group]] = bits[i]
+        ends[group] += 1
+
+
+@inlined
+def _few_codes(state, table, bits, first, last, real, codes):
+    """Codes of a few values in ascending order, and their extremes as sortable keys."""
+    low, high = np.int64(2**63 - 1), np.int64(-(2**63) + 1)
+    for i in range(first, last):
+        if real:
+            x = _double(bits[i])
+            cell = cell_of_double(state, table, x)
+            low, high = min(low, key_of_double(x)), max(high, key_of_double(x))
+        else:
+            v = bits[i]
+            if v >= 0:
+                cell = _cell_of_integer(state, table, U64(v))
+            else:
+                cell = _negative_cell(state, _cell_of_integer(state, table, U64(0) - U64(v)))
+            low, high = min(low, key_of_double(round_down(v))), max(high, key_of_double(round_up(v)))
+        code = code_of_cell(state, cell)
+        j = i - first
+        while j > 0 and codes[j - 1] > code:
+            codes[j] = codes[j - 1]
+            j -= 1
+        codes[j] = code
+    return low, high
+
+
+@inlined
+def _put_open(state, halves, counts, data, at):
+    """Write the pairs of the open sub-window, and forget it; returns where they end."""
+    state[ROWS_SIDE] ^= 1  # the newest sub-window's totals stay
+    folded = _fold(state, halves)
+    side = _fold_side(state)
+    ids = side + FOLD_ID * state[HALF_PLACES]
+    pairs = 0
+    for i in range(folded):
+        cells = place_of(state, state[ids + i]) * 256
+        for within_super in range(256):
+            pairs += counts[cells + within_super] != 0
+    at = _put_number(data, at, pairs)
+    before = np.int64(-1)
+    for i in range(folded):
+        super_ = state[ids + i]
+        cells = place_of(state, super_) * 256
+        filled = _filled_mask(halves, 2 * side + 16 * i)
+        while filled != 0:
+            bucket = _lowest_bit(filled)
+            filled &= filled - 1
+            for slot in range(16):
+                number = counts[cells + 16 * bucket + slot]
+                if number != 0:
+                    code = (super_ << 8) | (bucket << 4) | slot
+                    at = _put_code(data, at, code, before, number, before < 0)
+                    before = code
+    clear_counts(state, folded)
+    state[ROWS_SIDE] ^= 1
+    return at
+
+
+@compiled
+def tally_groups(state, table, bits, starts, real, codes, data, offsets):
+    """Write the tally of every group; returns the bytes.
+
+    `starts` are where the groups' values begin, and the end; `codes` has room for FEW. Needs 4 bytes a value and 40 a
+    group. The open sub-window of the state is used and left empty.
+    """
+    halves = state.view(np.int32)
+    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
+    domain = REALS if real else INTEGERS
+    at = np.int64(0)
+    for group in range(starts.size - 1):
+        first, last = starts[group], starts[group + 1]
+        offsets[group] = at
+        data[at] = domain
+        head = at + 1
+        at += TALLY_HEAD
+        before, pairs = np.int64(-1), 0
+        if last - first <= FEW:
+            low, high = _few_codes(state, table, bits, first, last, real, codes)
+            for i in range(last - first):
+                pairs += i == 0 or codes[i] != codes[i - 1]
+            at = _put_number(data, at, pairs)
+            number = 0
+            for i in range(last - first):
+                number += 1
+                if i + 1 == last - first or codes[i + 1] != codes[i]:
+                    at = _put_code(data, at, codes[i], before, number, before < 0)
+                    before, number = codes[i], 0
+        else:
+            count_chunk(state, table, counts, bits[first:last], real)
+            low, high = state[OPEN_MINIMUM], state[OPEN_MAXIMUM]
+            at = _put_open(state, halves, counts, data, at)
+        _put_word(data, head, _bits(double_of_key(low)))
+        _put_word(data, head + 8, _bits(double_of_key(high)))
+    offsets[starts.size - 1] = at
+    return at
+
+
+@compiled
+def read_pairs(data, at, codes, numbers):
+    """Read pairs that begin at `at`; returns where they end. `codes` and `numbers` have room for all."""
+    size, at = _get_number(data, at)
+    code = np.int64(0)
+    for i in range(size):
+        if i == 0:
+            code, at = _get_word(data, at), at + 8
+        else:
+            step, at = _get_number(data, at)
+            code += step
+        codes[i] = code
+        numbers[i], at = _get_number(data, at)
+    return at
+
+
+@compiled
+def pairs_of(data, at):
+    """How many pairs begin at `at`."""
+    size, _ = _get_number(data, at)
+    return size
+
+
+@inlined
+def _add_tally(state, counts, data, at):
+    """Accumulate of Level 1 from the bytes of a tally."""
+    domain = np.int64(data[at])
+    minimum, maximum = _double(_get_word(data, at + 1)), _double(_get_word(data, at + 9))
+    size, at = _get_number(data, at + TALLY_HEAD)
+    code, cell = np.int64(0), np.int64(0)
+    for i in range(size):
+        if i == 0:
+            code, at = _get_word(data, at), at + 8
+        else:
+            step, at = _get_number(data, at)
+            code += step
+        number, at = _get_number(data, at)
+        known = cell >> 8
+        cell = cell_of_code(state, code)
+        counts[cell] += number
+        state[FILLED] += number
+        if i == 0 or cell >> 8 != known:
+            _note_cell(state, cell)
+    _note_extremes(state, minimum, maximum)
+    _note_domain(state, domain)
+
+
+@compiled
+def merge_tallies(state, groups, offsets, data, merged, merged_offsets):
+    """Add up the tallies of each group; `groups` are ascending. Returns how many there are; needs no more room.
+
+    The open sub-window of the state is used and left empty.
+    """
+    halves = state.view(np.int32)
+    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
+    at, found, row = np.int64(0), 0, 0
+    while row < groups.size:
+        first = row
+        while row < groups.size and groups[row] == groups[first]:
+            row += 1
+        merged_offsets[found] = at
+        if row - first == 1:
+            for j in range(offsets[first], offsets[row]):
+                merged[at] = data[j]
+                at += 1
+        else:
+            for i in range(first, row):
+                _add_tally(state, counts, data, offsets[i])
+            merged[at] = state[OPEN_DOMAIN]
+            _put_word(merged, at + 1, _bits(double_of_key(state[OPEN_MINIMUM])))
+            _put_word(merged, at + 9, _bits(double_of_key(state[OPEN_MAXIMUM])))
+            at = _put_open(state, halves, counts, merged, at + TALLY_HEAD)
+        found += 1
+    merged_offsets[found] = at
+    return found
+
+
+@compiled
+def restart(state):
+    """Forget every live summary, as if the state were new. Costs O(live supers)."""
+    active = state[state[AT_ACTIVE] : state[AT_ACTIVE] + state[ACTIVE]]
+    for i in range(active.size):
+        place = place_of(state, active[i])
+        state[state[AT_SUPER_TOTAL] + place] = 0
+        for j in range(state[AT_TOTAL] + place * 16, state[AT_TOTAL] + place * 16 + 16):
+            state[j] = 0
+        for j in range(state[AT_FINE] + place * 256, state[AT_FINE] + place * 256 + 256):
+            state[j] = 0
+    thresholds = state[THRESHOLDS]
+    for t in range(2 * thresholds):
+        state[state[AT_THRESHOLD] + 2 * thresholds + t] = 0
+    state[ACTIVE] = state[LIVE_COUNT] = state[LIVE_SUMMARIES] = 0
+    state[LIVE_WITH_REALS] = state[LIVE_WITH_INTEGERS] = 0
+    state[RING_BEFORE] = state[RING_OLDEST] = state[RING_NEWEST] = -1
+    state[RING_END] = 0
+    state[LAST_BURST] = state[LAST_RELEASE] = state[NEWEST_NUMBER] = NONE
+    state[SCORE], state[FLAG] = _bits(0.0), 0
+
+
+@inlined
+def _put_record(state, ring, words, data, first, last):
+    """Copy a summary's bytes into the ring; where it is, or -1."""
+    at = find_room(state, words, last - first)
+    if at >= 0:
+        for j in range(last - first):
+            ring[at + j] = data[first + j]
+    return at
+
+
+@inlined
+def _rejoin(state, halves, ring, words, at, flag):
+    """Enter a summary that had entered before: what the burst detector said of it then is known."""
+    where, envelope_rows, band_rows = _apply_head(state, words, at, 1)
+    accumulate(state, ring, where, envelope_rows, band_rows)
+    if flag > 0:
+        state[LAST_BURST] = _word(words, at, HEAD_NUMBER)
+    elif flag < 0:
+        state[LAST_RELEASE] = _word(words, at, HEAD_NUMBER)
+    _join(state, words, at)
+
+
+@compiled
+def slide_keys(
+    state,
+    ring,
+    progress,
+    keys,
+    numbers,
+    kinds,
+    flags,
+    offsets,
+    data,
+    live_to,
+    ends,
+    answering,
+    out,
+    out_keys,
+    kept,
+    index,
+):
+    """Close the sub-windows of one key after another, up to its end, and answer for each.
+
+    Rows are ordered by key, then live summaries before the rest, then number. Live summaries have answered up to
+    `live_to` of their key. Idle sub-windows answer while any summary is live. With `kept` (bytes) and `index` the
+    summaries that close are handed out; without `answering` they are closed only. Returns DONE, or what has to grow.
+    """
+    words = ring.view(np.int64)
+    halves = state.view(np.int32)
+    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
+    sub_windows = state[SUB_WINDOWS]
+    size = keys.size
+    while True:
+        if progress[P_KEY] < 0:
+            if progress[P_ROW] == size:
+                return DONE
+            restart(state)
+            progress[P_KEY] = keys[progress[P_ROW]]
+            progress[P_NEXT] = NONE
+        key, row = progress[P_KEY], progress[P_ROW]
+        closing = progress[P_OPEN] != NONE
+        more = row < size and keys[row] == key
+        if not closing and more and kinds[row] == ROW_LIVE:
+            at = _put_record(state, ring, words, data, offsets[row], offsets[row + 1])
+            if at < 0:
+                progress[P_NEED] = offsets[row + 1] - offsets[row]
+                return RING_FULL
+            _rejoin(state, halves, ring, words, at, flags[row])
+            progress[P_ROW] += 1
+            progress[P_NEXT] = live_to[key]
+            if row + 1 == size or keys[row + 1] != key or kinds[row + 1] != ROW_LIVE:
+                unfold(state, halves, ring, words, at)
+            continue
+        number = progress[P_OPEN] if closing else (numbers[row] if more else ends[key])
+        if answering and not closing and progress[P_NEXT] != NONE:
+            while progress[P_NEXT] < number:
+                idle = progress[P_NEXT]
+                expire(state, ring, words, idle - sub_windows + 1)
+                if state[LIVE_SUMMARIES] == 0:
+                    progress[P_NEXT] = number
+                    break
+                if state[PARTIAL] or state[LIVE_SUMMARIES] == sub_windows:
+                    if progress[P_RESULTS] == out.shape[0]:
+                        return RESULTS_FULL
+                    compute_result(state, idle, out[progress[P_RESULTS]])
+                    out_keys[progress[P_RESULTS]] = key
+                    progress[P_RESULTS] += 1
+                progress[P_NEXT] += 1
+        if not more and not closing:
+            progress[P_KEY] = -1
+            continue
+        # a sub-window closes
+        if answering and progress[P_RESULTS] == out.shape[0]:
+            return RESULTS_FULL
+        if not closing and kinds[row] == ROW_COUNTS:
+            while row < size and keys[row] == key and numbers[row] == number and kinds[row] == ROW_COUNTS:
+                _add_tally(state, counts, data, offsets[row])
+                row += 1
+            progress[P_ROW] = row
+            progress[P_OPEN] = number
+            closing = True
+        if answering:
+            expire(state, ring, words, number - sub_windows + 1)
+        if closing:
+            room = record_room(state)
+            if kept.size > 0 and (progress[P_KEPT_BYTES] + room > kept.size or progress[P_KEPT] == index.shape[0]):
+                progress[P_NEED] = room
+                return KEPT_FULL
+            at = find_room(state, words, room)
+            if at < 0:
+                progress[P_NEED] = room
+                return RING_FULL
+            length = close_dense(state, halves, counts, ring, words, at, number, answering)
+            progress[P_OPEN] = NONE
+        else:
+            length = offsets[row + 1] - offsets[row]
+            if kept.size > 0 and (progress[P_KEPT_BYTES] + length > kept.size or progress[P_KEPT] == index.shape[0]):
+                progress[P_NEED] = length
+                return KEPT_FULL
+            at = _put_record(state, ring, words, data, offsets[row], offsets[row + 1])
+            if at < 0:
+                progress[P_NEED] = length
+                return RING_FULL
+            unfold(state, halves, ring, words, at)
+            progress[P_ROW] += 1
+        if answering:
+            enter(state, halves, ring, words, at, closing)
+            progress[P_NEXT] = number + 1
+        if kept.size > 0:
+            entry, start = progress[P_KEPT], progress[P_KEPT_BYTES]
+            for j in range(length):
+                kept[start + j] = ring[at + j]
+            index[entry, KEPT_KEY], index[entry, KEPT_NUMBER] = key, number
+            index[entry, KEPT_START], index[entry, KEPT_FLAG] = start, state[FLAG]
+            progress[P_KEPT] += 1
+            progress[P_KEPT_BYTES] += length
+        if answering and (state[PARTIAL] or state[LIVE_SUMMARIES] == sub_windows):
+            compute_result(state, number, out[progress[P_RESULTS]])
+            out_keys[progress[P_RESULTS]] = key
+            progress[P_RESULTS] += 1
+
+
+@inlined
+def _put_total_row(state, halves, ring, at, step, first, sparse):
+    """Append a row of 16 totals, which are 64-bit words; returns its end."""
+    scratch = 2 * state[AT_SCRATCH]
+    for j in range(16):
+        halves[scratch + j] = state[first + j]
+    return _write_counts(ring, at, step, halves, scratch, sparse)
+
+
+@inlined
+def _codes_at(state, rank):
+    """The lowest and the highest code that the value of a rank, counted from below, may have."""
+    i, below = 0, np.int64(0)
+    place = place_of(state, state[state[AT_ACTIVE]])
+    while below + state[state[AT_SUPER_TOTAL] + place] < rank:
+        below += state[state[AT_SUPER_TOTAL] + place]
+        i += 1
+        place = place_of(state, state[state[AT_ACTIVE] + i])
+    b = 0
+    while below + state[state[AT_TOTAL] + place * 16 + b] < rank:
+        below += state[state[AT_TOTAL] + place * 16 + b]
+        b += 1
+    bucket = (state[state[AT_ACTIVE] + i] << 4) | b
+    at = state[AT_FINE] + (place * 16 + b) * 16
+    if _sum_words(state, at) != state[state[AT_TOTAL] + place * 16 + b]:
+        return _bucket_codes(state, bucket)
+    slot = 0
+    while below + state[at + slot] < rank:
+        below += state[at + slot]
+        slot += 1
+    return (bucket << 4) | slot, (bucket << 4) | slot
+
+
+@compiled
+def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
+    """Add up summaries of one sub-window and write their sum as a summary of this state's query; returns its length.
+
+    The summaries begin at `starts` (in bytes of `data`) and have so many quantiles and thresholds; `columns` and
+    `limits` say which of theirs each of ours is, -1 for none. The state has nothing live and is left so.
+    """
+    restart(state)
+    halves = state.view(np.int32)
+    words, target = data.view(np.int64), out.view(np.int64)
+    own, own_limits = state[QUANTILES], state[THRESHOLDS]
+    size = HEAD_WORDS + own + 2 * own_limits
+    target[:size] = 0
+    count, domain = np.int64(0), NOTHING
+    minimum, maximum = np.inf, -np.inf
+    for r in range(starts.size):
+        head = words[starts[r] >> 3 : (starts[r] >> 3) + HEAD_WORDS + quantiles + 2 * thresholds]
+        count += head[HEAD_COUNT]
+        minimum, maximum = min(minimum, _double(head[HEAD_MINIMUM])), max(maximum, _double(head[HEAD_MAXIMUM]))
+        theirs = head[HEAD_LENGTH] >> DOMAIN_SHIFT
+        domain = theirs if domain in (NOTHING, theirs) else BOTH
+        for t in range(own_limits):
+            for part in range(2):
+                target[HEAD_WORDS + own + 2 * t + part] += head[HEAD_WORDS + quantiles + 2 * limits[t] + part]
+        where = starts[r] + 8 * (HEAD_WORDS + quantiles + 2 * thresholds)
+        accumulate(state, data, where, head[HEAD_ROWS] & LENGTH_MASK, head[HEAD_ROWS] >> 32)
+    for q in range(own):
+        phi = state[AT_PHI] + PHI_WIDTH * q
+        column = state[phi + PHI_COLUMN]
+        if starts.size == 1 and columns[column] >= 0:
+            target[HEAD_WORDS + column] = words[(starts[0] >> 3) + HEAD_WORDS + columns[column]]
+            continue
+        low, high = _codes_at(state, rank_of(state[phi + PHI_NUMERATOR], state[phi + PHI_DENOMINATOR], count))
+        target[HEAD_WORDS + column] = low | (high << CODE_SHIFT)
+    sparse = count >= SPARSE_FROM
+    at, before = 8 * size, np.int64(0)
+    for i in range(state[ACTIVE]):
+        super_ = state[state[AT_ACTIVE] + i]
+        first = state[AT_TOTAL] + place_of(state, super_) * 16
+        at = _put_total_row(state, halves, out, at, super_ - before, first, sparse)
+        before = super_
+    band_rows, before = np.int64(0), np.int64(0)
+    for i in range(state[ACTIVE]):
+        super_ = state[state[AT_ACTIVE] + i]
+        for b in range(16):
+            first = state[AT_FINE] + (place_of(state, super_) * 16 + b) * 16
+            if _sum_words(state, first) > 0:
+                bucket = (super_ << 4) | b
+                at = _put_total_row(state, halves, out, at, bucket - before, first, sparse)
+                before = bucket
+                band_rows += 1
+    while at & 7:
+        out[at] = 0
+        at += 1
+    target[HEAD_NUMBER] = words[(starts[0] >> 3) + HEAD_NUMBER]
+    target[HEAD_COUNT] = count
+    target[HEAD_MINIMUM], target[HEAD_MAXIMUM] = _bits(minimum), _bits(maximum)
+    target[HEAD_LENGTH] = at | (domain << DOMAIN_SHIFT)
+    target[HEAD_ROWS] = state[ACTIVE] | (band_rows << 32)
+    restart(state)
+    return at

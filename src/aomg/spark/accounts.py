@@ -1,0 +1,103 @@
+"""What became of every event of a stream, and the windows that were still open: read from its checkpoint."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from aomg.errors import InputError
+from aomg.query import Query
+from aomg.spark.columns import FIXED, arrow_time, names_of
+from aomg.spark.level1 import NEVER, PARCELS
+from aomg.spark.level2 import Answer, by_shard, slide
+from aomg.spark.parcels import unpack
+from aomg.spark.stream import ACCOUNTS
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """Events by what became of them, up to the last micro-batch that was committed.
+
+    came = used + late + refused + future + open, always.
+    """
+
+    came: int
+    used: int
+    late: int
+    refused: int
+    future: int
+    open: int
+
+    @property
+    def reconcile(self) -> bool:
+        """Whether every event is accounted for, once."""
+        return self.came == self.used + self.late + self.refused + self.future + self.open
+
+
+def accounts(spark: SparkSession, checkpoint: str) -> Accounts:
+    """Count what became of the events of the stream with this checkpoint. Runs a small Spark job."""
+    totals = _totals(spark, checkpoint)
+    return Accounts(*(totals[name] for name in ("came", "used", "late", "refused", "future", "open")))
+
+
+def _totals(spark: SparkSession, checkpoint: str) -> dict[str, int]:
+    sums = [(f.max if name == "latest" else f.sum)(f"value.{name}").alias(name) for name in ACCOUNTS]
+    found = _state(spark, checkpoint, "accounts").agg(*sums).collect()[0].asDict()
+    return {name: (NEVER if name == "latest" else 0) if found[name] is None else int(found[name]) for name in ACCOUNTS}
+
+
+def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
+    """Answer for what a stream had not closed when it stopped: the rows that the same batch has besides.
+
+    windows
+        The streaming DataFrame that `quantiles` gave; only its session and its columns are used.
+    checkpoint
+        Where the stream kept its state. It is only read, but these windows are answered early: go on with the stream
+        and it answers for them again, with the events that come then. Meant for a stream that has ended.
+    """
+    names = windows.columns
+    if names[-len(names_of(query)) :] != names_of(query):
+        raise InputError(f"these are no windows of this query: it has columns {', '.join(names_of(query))}")
+    by = tuple(names[: names.index(FIXED[0])])
+    time = windows.schema["window"].dataType["start"].dataType  # type: ignore[index]
+    spark = windows.sparkSession
+    latest = _totals(spark, checkpoint)["latest"]
+    contents = [
+        _state(spark, checkpoint, name).select(
+            f.col("key.shard").alias("shard"), f.col("user_map_value.content").alias("content")
+        )
+        for name in ("open", "live")
+    ]
+    clock = _state(spark, checkpoint, "clock").select(
+        f.col("key.shard").alias("shard"), f.col("value.closed_to").alias("latest")
+    )
+    parcels = contents[0].unionByName(contents[1]).join(clock, "shard", "left")
+    nothing = {name: f.lit(0).cast("long").alias(name) for name in ("epoch", "came", "refused", "future")}
+    columns = [nothing.get(name, f.col(name)) for name in PARCELS.names]
+    answer = Answer(query, by, arrow_time(time))
+    gathered = parcels.select(*columns).repartition("shard").sortWithinPartitions("shard")
+    return gathered.mapInArrow(_OpenEnd(answer, latest + 1), windows.schema)
+
+
+@dataclass(frozen=True)
+class _OpenEnd:
+    """Close everything that a shard's state holds."""
+
+    answer: Answer
+    end: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Parcels of open and live rows in, results out."""
+        for _, epochs in by_shard(batches):
+            for _, parcels in epochs:
+                closed_to = max(NEVER if told is None else told for told, _ in parcels)
+                answers, _ = slide(self.answer, [unpack(content) for _, content in parcels], closed_to, self.end)
+                if answers is not None:
+                    yield from answers.to_batches(max_chunksize=1 << 16)
+
+
+def _state(spark: SparkSession, checkpoint: str, name: str) -> DataFrame:
+    """One of the things that the stream's operator keeps, as rows."""
+    return spark.read.format("statestore").option("stateVarName", name).load(checkpoint)

@@ -1,0 +1,262 @@
+"""Level 2 on a stream: what a shard keeps in Spark's state store, and when it answers.
+
+Each micro-batch brings tallies. They wait, added up by sub-window, until the watermark passes the sub-window's end;
+then a timer closes it, for every key of the shard at once, in the same micro-batch as every other shard does. Kept are
+
+* `open`: for each open sub-window the tallies of its keys,
+* `live`: for each closed sub-window that a window still needs the summaries of its keys,
+* `clock`: up to where the shard has answered,
+* `accounts`: what became of every event,
+* `layout`: the query that this state belongs to.
+
+Everything is a function of the events and the watermark; Spark's checkpoint makes it exactly once.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import types as t
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from aomg.errors import StateError
+from aomg.spark.counted import Counted, living
+from aomg.spark.intake import Source, stream_columns
+from aomg.spark.level1 import FIRST, NEVER, PARCELS, Level1, fleet_of, merged, parcel
+from aomg.spark.level2 import Answer, Shard, by_shard, slide
+from aomg.spark.parcels import pack, shard_ids, unpack
+
+OUTPUT = t.StructType([t.StructField("content", t.BinaryType())])
+ACCOUNTS = ("used", "late", "open", "came", "refused", "future", "latest")
+
+
+def stream_answers(
+    source: Source,
+    answer: Answer,
+    schema: t.StructType,
+    shards: int,
+    clock: Any,
+    max_clock_skew: Any,
+    start: DataFrame | None,
+) -> DataFrame:
+    """The streaming plan: tally each micro-batch, keep and close in one stateful operator, unpack the answers."""
+    query = answer.query
+    columns = stream_columns(source, query, clock, max_clock_skew)
+    parcels = columns.mapInArrow(Level1(query, shard_ids(shards), 0, source.texts), PARCELS)
+    processor = ShardProcessor(answer, layout_of(answer, shards))
+    mode = "None" if query.counted else "EventTime"
+    initial = None if start is None else start.groupBy("shard")
+    answers = parcels.groupBy("shard").transformWithState(processor, OUTPUT, "Append", mode, initial)
+    return answers.mapInArrow(unpacked, schema)
+
+
+def warm_state(parcels: DataFrame, answer: Answer) -> DataFrame:
+    """What each shard would hold after these summaries: one row for each, to start a stream with."""
+    return parcels.mapInArrow(_Warm(answer), PARCELS)
+
+
+@dataclass(frozen=True)
+class _Warm:
+    answer: Answer
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Parcels of summaries in, one parcel of live rows for each shard out."""
+        for number, epochs in by_shard(batches):
+            latest, shard = NEVER, Shard(self.answer)
+            for epoch, parcels in epochs:
+                if epoch == FIRST:
+                    latest = max(told for told, _ in parcels)
+                else:
+                    shard.close([unpack(content) for _, content in parcels], latest + 1)
+            if shard.live:
+                yield parcel(number, 0, latest=latest, content=pack(pa.concat_tables(shard.live)))
+
+
+def layout_of(answer: Answer, shards: int) -> str:
+    """One line that says what a checkpoint's state belongs to."""
+    kind = "summaries" if answer.summaries else "windows"
+    return f"{answer.query.text()}; shards {shards}; by {','.join(answer.names)}; of {kind}"
+
+
+def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Parcels of results -> their rows."""
+    for batch in batches:
+        for content in batch["content"]:
+            yield from unpack(content.as_buffer()).to_batches(max_chunksize=1 << 16)
+
+
+class ShardProcessor(StatefulProcessor):
+    """The stateful operator: one group is one shard."""
+
+    def __init__(self, answer: Answer, layout: str) -> None:
+        self._answer = answer
+        self._layout_text = layout
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Name what is kept."""
+        self._handle = handle
+        self._layout = handle.getValueState("layout", "text string")
+        self._clock = handle.getValueState("clock", "closed_to long")
+        self._accounts = handle.getValueState("accounts", ", ".join(f"{name} long" for name in ACCOUNTS))
+        self._open = handle.getMapState("open", "number long", "content binary")
+        self._live = handle.getMapState("live", "number long", "content binary")
+
+    def close(self) -> None:
+        """Nothing to let go."""
+
+    # -- what comes -------------------------------------------------------------------------------------------------
+
+    def handleInitialState(self, key: Any, initialState: Row, timerValues: Any) -> None:  # noqa: N802
+        """Begin with the summaries of another run."""
+        self._check_layout()
+        for number, part in _by_number(unpack(initialState.content)):
+            self._live.updateValue((number,), (pack(part),))
+        if not self._answer.query.counted:
+            self._clock.update((initialState.latest + 1,))
+            self._handle.registerTimer(self._due(initialState.latest + 1))
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
+        """Count the tallies of a micro-batch; those of closed sub-windows are late."""
+        self._check_layout()
+        accounts = self._read_accounts()
+        tables = []
+        for row in rows:
+            accounts["latest"] = max(accounts["latest"], row.latest)
+            for name in ("came", "refused", "future"):
+                accounts[name] += row[name]
+            if row.content is not None:
+                tables.append(unpack(row.content))
+        answers = None
+        if tables and self._answer.query.counted:
+            answers = self._take_counted(pa.concat_tables(tables), accounts)
+        elif tables:
+            self._take(pa.concat_tables(tables), max(self._closed_to(), self._passed(timerValues)), accounts)
+        self._write_accounts(accounts)
+        if answers is not None:
+            yield Row(content=pack(answers))
+
+    def _take(self, table: pa.Table, closed_to: int, accounts: dict[str, int]) -> None:
+        """Add tallies to those that wait for their sub-window to close."""
+        late = pc.less(table["number"], closed_to)
+        accounts["late"] += pc.sum(pc.filter(table["seen"], late)).as_py() or 0
+        table = table.filter(pc.invert(late))
+        accounts["open"] += pc.sum(table["seen"]).as_py() or 0
+        for number, part in _by_number(table):
+            known = self._open.getValue((number,))
+            if known is None:
+                self._handle.registerTimer(self._due(number))
+            else:
+                part = pa.concat_tables([unpack(known[0]), part])
+            self._open.updateValue((number,), (pack(merged(self._answer.query, part)),))
+
+    def _take_counted(self, table: pa.Table, accounts: dict[str, int]) -> pa.Table | None:
+        """Windows counted in elements: each key has its own time, so its sub-windows close when they are full."""
+        live = [unpack(content) for _, (content,) in self._live.iterator()]
+        waiting = [unpack(content) for _, (content,) in self._open.iterator()]
+        taken = Counted(self._answer.query, live, waiting, table)
+        accounts["late"] += taken.late
+        accounts["open"] += taken.came - taken.late - taken.used
+        accounts["used"] += taken.used
+        lives_on = [] if self._answer.summaries else live
+        answers, kept = slide(self._answer, [*lives_on, taken.due], NEVER, NEVER)
+        if kept is not None:
+            keeps = fleet_of(self._answer.query).keeps
+            self._live.updateValue((0,), (pack(living([*live, kept], keeps)),))
+        self._open.updateValue((0,), (pack(taken.waiting),))
+        return answers
+
+    # -- when time has passed ---------------------------------------------------------------------------------------
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802
+        """Close every sub-window that the watermark has passed, and answer for each and for idle ones."""
+        self._check_layout()
+        end, closed_to = self._passed(timerValues), self._closed_to()
+        if end <= closed_to:
+            return
+        waiting = {number: unpack(content) for (number,), (content,) in self._open.iterator()}
+        live = {} if self._answer.summaries else {n: unpack(content) for (n,), (content,) in self._live.iterator()}
+        due = [table for number, table in waiting.items() if number < end]
+        answers, kept = slide(self._answer, [*live.values(), *due], closed_to, end)
+        if due:
+            accounts = self._read_accounts()
+            events = sum(pc.sum(table["seen"]).as_py() for table in due)
+            accounts["used"] += events
+            accounts["open"] -= events
+            self._write_accounts(accounts)
+        for number in [number for number in waiting if number < end]:
+            self._open.removeKey((number,))
+        needed = end - fleet_of(self._answer.query).keeps
+        for number in [number for number in live if number < needed]:
+            self._live.removeKey((number,))
+            del live[number]
+        living = bool(live)
+        if kept is not None and not self._answer.summaries:
+            for number, part in _by_number(kept):
+                if number >= needed:
+                    self._live.updateValue((number,), (pack(part),))
+                    living = True
+        self._clock.update((end,))
+        if living:
+            self._handle.registerTimer(self._due(end))
+        if answers is not None:
+            yield Row(content=pack(answers))
+
+    # -- time -------------------------------------------------------------------------------------------------------
+
+    def _passed(self, timer_values: Any) -> int:
+        """The first sub-window that the watermark has not passed."""
+        watermark = timer_values.getCurrentWatermarkInMs()
+        return int(watermark) * 1000 // int(self._answer.query.period) if watermark > 0 else NEVER
+
+    def _due(self, number: int) -> int:
+        """The watermark, in milliseconds, at which a sub-window closes."""
+        return int(-(-(number + 1) * self._answer.query.period // 1000))
+
+    # -- the state --------------------------------------------------------------------------------------------------
+
+    def _check_layout(self) -> None:
+        known = self._layout.get()
+        if known is None:
+            self._layout.update((self._layout_text,))
+        elif known[0] != self._layout_text:
+            raise StateError(difference(known[0], self._layout_text))
+
+    def _closed_to(self) -> int:
+        known = self._clock.get()
+        return NEVER if known is None else int(known[0])
+
+    def _read_accounts(self) -> dict[str, int]:
+        known = self._accounts.get()
+        if known is None:
+            return {name: NEVER if name == "latest" else 0 for name in ACCOUNTS}
+        return dict(zip(ACCOUNTS, map(int, known), strict=True))
+
+    def _write_accounts(self, accounts: dict[str, int]) -> None:
+        self._accounts.update(tuple(accounts[name] for name in ACCOUNTS))
+
+
+def difference(known: str, asked: str) -> str:
+    """What differs between the query of a checkpoint and the one that asks for it."""
+    parts = zip(known.split("; "), asked.split("; "), strict=False)
+    differing = [f"{there!r} there, {here!r} here" for there, here in parts if there != here]
+    return (
+        "the checkpoint was written by another query: "
+        + "; ".join(differing)
+        + ". Ask the same query again, or start with a new checkpoint directory (from stored summaries, it starts warm)"
+    )
+
+
+def _by_number(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each sub-window."""
+    if table.num_rows == 0:
+        return
+    numbers = np.asarray(table["number"])
+    order = np.argsort(numbers, kind="stable")
+    table, numbers = table.take(pa.array(order)), numbers[order]
+    starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+    for first, last in zip(starts, np.append(starts[1:], numbers.size), strict=True):
+        yield int(numbers[first]), table.slice(first, last - first)

@@ -34,7 +34,7 @@ _CAUSES = (
     ("UnsupportedClassVersionError", f"this Java is too old: {INSTALL}"),
     ("No space left on device", "the disk of the temporary files is full: free some, or set TMPDIR to another disk"),
     ("PYTHON_VERSION_MISMATCH", "workers run another Python: unset PYSPARK_PYTHON and spark.pyspark.python"),
-    ("ModuleNotFoundError", "workers lack a package that is named there: install it for this Python"),
+    ("ModuleNotFoundError", "the package that is named there is missing: install it for this Python"),
     ("Could not reserve enough space", "there is too little memory for the JVM: stop something else"),
     ("OutOfMemoryError", "there is too little memory for the JVM: stop something else, or raise its memory"),
     ("BindException", "no port can be opened on 127.0.0.1: look at firewalls and at the limits of a sandbox"),

@@ -7,12 +7,11 @@ from importlib import metadata
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package by its name on PyPI: `at_least <= version < below`; `extra` is the extra of AOMG that brings it."""
+    """A package by its name on PyPI, and the versions that will do: `at_least <= version < below`."""
 
     name: str
     at_least: str
     below: str | None = None
-    extra: str | None = None
 
     def version(self) -> str | None:
         """Return the installed version, or None. Reads the package's description, does not import it: some 1 ms."""
@@ -39,9 +38,9 @@ class Package:
 
 
 PYARROW = Package("pyarrow", "18")
-PYSPARK = Package("pyspark", "4.3", "4.4", "spark")
-PANDAS = Package("pandas", "2.2", "3", "spark")  # Spark hands state to Python through pandas, and knows no pandas 3 yet
-PROTOBUF = Package("protobuf", "6.33.5", "8", "spark")  # the runtime for the messages that Spark 4.3 has generated
+PYSPARK = Package("pyspark", "4.3", "4.4")
+PANDAS = Package("pandas", "2.2", "3")  # Spark hands state to Python through pandas, and knows no pandas 3 yet
+PROTOBUF = Package("protobuf", "6.33.5", "8")  # the runtime for the messages that Spark 4.3 has generated
 
 CORE = (Package("numpy", "2"), Package("numba", "0.61"), PYARROW)
 SPARK = (PYSPARK, PANDAS, PROTOBUF)

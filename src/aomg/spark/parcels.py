@@ -22,10 +22,10 @@ _SPREAD = 57_600  # 2^8 * 3^2 * 5^2: shards fall evenly on any number of partiti
 _TRIED = 1 << 20
 
 
-def pack(table: pa.Table) -> bytes:
+def pack(table: pa.Table, compression: str | None = None) -> bytes:
     """The bytes of a table."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
         writer.write_table(table.combine_chunks())
     return bytes(sink.getvalue().to_pybytes())
 

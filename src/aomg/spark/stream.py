@@ -3,9 +3,9 @@
 Each micro-batch brings tallies. They wait, added up by sub-window, until the watermark passes the sub-window's end;
 then a timer closes it, for every key of the shard at once, in the same micro-batch as every other shard does. Kept are
 
-* `open`: for each open sub-window the tallies of its keys,
-* `live`: for each closed sub-window that a window still needs the summaries of its keys,
-* `clock`: up to where the shard has answered,
+* `open`: the tallies of sub-windows that have not closed, an entry for each micro-batch,
+* `live`: the summaries that a window still needs, an entry for each time that sub-windows closed,
+* `clock`: up to where the shard has answered, and how many entries there were and are,
 * `accounts`: what became of every event,
 * `layout`: the query that this state belongs to.
 
@@ -16,12 +16,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import types as t
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 
 from aomg.errors import StateError
 from aomg.spark.counted import Counted, living
@@ -30,7 +29,10 @@ from aomg.spark.level1 import FIRST, NEVER, PARCELS, Level1, fleet_of, merged, p
 from aomg.spark.level2 import Answer, Shard, by_shard, slide
 from aomg.spark.parcels import pack, shard_ids, unpack
 
+_ADD_UP = 16  # micro-batches whose tallies wait as they came
+
 OUTPUT = t.StructType([t.StructField("content", t.BinaryType())])
+CLOCK = ("closed_to", "entry", "waiting")
 ACCOUNTS = ("used", "late", "open", "came", "refused", "future", "latest")
 
 
@@ -100,10 +102,10 @@ class ShardProcessor(StatefulProcessor):
         """Name what is kept."""
         self._handle = handle
         self._layout = handle.getValueState("layout", "text string")
-        self._clock = handle.getValueState("clock", "closed_to long")
+        self._clock = handle.getValueState("clock", ", ".join(f"{name} long" for name in CLOCK))
         self._accounts = handle.getValueState("accounts", ", ".join(f"{name} long" for name in ACCOUNTS))
-        self._open = handle.getMapState("open", "number long", "content binary")
-        self._live = handle.getMapState("live", "number long", "content binary")
+        self._open = handle.getMapState("open", "entry long", "content binary")
+        self._live = handle.getMapState("live", "entry long", "content binary")
 
     def close(self) -> None:
         """Nothing to let go."""
@@ -113,16 +115,17 @@ class ShardProcessor(StatefulProcessor):
     def handleInitialState(self, key: Any, initialState: Row, timerValues: Any) -> None:  # noqa: N802
         """Begin with the summaries of another run."""
         self._check_layout()
-        for number, part in _by_number(unpack(initialState.content)):
-            self._live.updateValue((number,), (pack(part),))
+        clock = self._read_clock()
+        self._add(self._live, unpack(initialState.content), clock)
         if not self._answer.query.counted:
-            self._clock.update((initialState.latest + 1,))
+            clock["closed_to"] = initialState.latest + 1
             self._handle.registerTimer(self._due(initialState.latest + 1))
+        self._write_clock(clock)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
         """Count the tallies of a micro-batch; those of closed sub-windows are late."""
         self._check_layout()
-        accounts = self._read_accounts()
+        accounts, clock = self._read_accounts(), self._read_clock()
         tables = []
         for row in rows:
             accounts["latest"] = max(accounts["latest"], row.latest)
@@ -132,41 +135,47 @@ class ShardProcessor(StatefulProcessor):
                 tables.append(unpack(row.content))
         answers = None
         if tables and self._answer.query.counted:
-            answers = self._take_counted(pa.concat_tables(tables), accounts)
+            answers = self._take_counted(pa.concat_tables(tables), accounts, clock)
         elif tables:
-            self._take(pa.concat_tables(tables), max(self._closed_to(), self._passed(timerValues)), accounts)
+            clock["passed"] = max(clock["closed_to"], self._passed(timerValues))
+            self._take(pa.concat_tables(tables), accounts, clock)
         self._write_accounts(accounts)
+        self._write_clock(clock)
         if answers is not None:
             yield Row(content=pack(answers))
 
-    def _take(self, table: pa.Table, closed_to: int, accounts: dict[str, int]) -> None:
-        """Add tallies to those that wait for their sub-window to close."""
-        late = pc.less(table["number"], closed_to)
+    def _take(self, table: pa.Table, accounts: dict[str, int], clock: dict[str, int]) -> None:
+        """Put tallies to those that wait for their sub-windows to close; add them up now and then."""
+        late = pc.less(table["number"], clock.pop("passed"))
         accounts["late"] += pc.sum(pc.filter(table["seen"], late)).as_py() or 0
         table = table.filter(pc.invert(late))
-        accounts["open"] += pc.sum(table["seen"]).as_py() or 0
-        for number, part in _by_number(table):
-            known = self._open.getValue((number,))
-            if known is None:
-                self._handle.registerTimer(self._due(number))
-            else:
-                part = pa.concat_tables([unpack(known[0]), part])
-            self._open.updateValue((number,), (pack(merged(self._answer.query, part)),))
+        if table.num_rows == 0:
+            return
+        accounts["open"] += pc.sum(table["seen"]).as_py()
+        self._handle.registerTimer(self._due(pc.min(table["number"]).as_py()))
+        if clock["waiting"] >= _ADD_UP:
+            waiting = self._read(self._open)
+            self._remove(self._open, waiting)
+            table = merged(self._answer.query, pa.concat_tables([*waiting.values(), table]))
+            clock["waiting"] = 0
+        self._add(self._open, table, clock)
+        clock["waiting"] += 1
 
-    def _take_counted(self, table: pa.Table, accounts: dict[str, int]) -> pa.Table | None:
+    def _take_counted(self, table: pa.Table, accounts: dict[str, int], clock: dict[str, int]) -> pa.Table | None:
         """Windows counted in elements: each key has its own time, so its sub-windows close when they are full."""
-        live = [unpack(content) for _, (content,) in self._live.iterator()]
-        waiting = [unpack(content) for _, (content,) in self._open.iterator()]
-        taken = Counted(self._answer.query, live, waiting, table)
+        live, waiting = self._read(self._live), self._read(self._open)
+        taken = Counted(self._answer.query, list(live.values()), list(waiting.values()), table)
         accounts["late"] += taken.late
         accounts["open"] += taken.came - taken.late - taken.used
         accounts["used"] += taken.used
-        lives_on = [] if self._answer.summaries else live
+        lives_on = [] if self._answer.summaries else list(live.values())
         answers, kept = slide(self._answer, [*lives_on, taken.due], NEVER, NEVER)
         if kept is not None:
             keeps = fleet_of(self._answer.query).keeps
-            self._live.updateValue((0,), (pack(living([*live, kept], keeps)),))
-        self._open.updateValue((0,), (pack(taken.waiting),))
+            self._remove(self._live, live)
+            self._add(self._live, living([*live.values(), kept], keeps), clock)
+        self._remove(self._open, waiting)
+        self._add(self._open, taken.waiting, clock)
         return answers
 
     # -- when time has passed ---------------------------------------------------------------------------------------
@@ -174,36 +183,45 @@ class ShardProcessor(StatefulProcessor):
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802
         """Close every sub-window that the watermark has passed, and answer for each and for idle ones."""
         self._check_layout()
-        end, closed_to = self._passed(timerValues), self._closed_to()
-        if end <= closed_to:
+        end, clock = self._passed(timerValues), self._read_clock()
+        if end <= clock["closed_to"]:
             return
-        waiting = {number: unpack(content) for (number,), (content,) in self._open.iterator()}
-        live = {} if self._answer.summaries else {n: unpack(content) for (n,), (content,) in self._live.iterator()}
-        due = [table for number, table in waiting.items() if number < end]
-        answers, kept = slide(self._answer, [*live.values(), *due], closed_to, end)
-        if due:
-            accounts = self._read_accounts()
-            events = sum(pc.sum(table["seen"]).as_py() for table in due)
-            accounts["used"] += events
-            accounts["open"] -= events
-            self._write_accounts(accounts)
-        for number in [number for number in waiting if number < end]:
-            self._open.removeKey((number,))
+        due = self._due_rows(end, clock)
         needed = end - fleet_of(self._answer.query).keeps
-        for number in [number for number in live if number < needed]:
-            self._live.removeKey((number,))
-            del live[number]
-        living = bool(live)
+        live = self._read(self._live)
+        gone = {entry: table for entry, table in live.items() if pc.max(table["number"]).as_py() < needed}
+        answers, kept = slide(self._answer, [*live.values(), *due], clock["closed_to"], end)
+        self._remove(self._live, gone)
         if kept is not None and not self._answer.summaries:
-            for number, part in _by_number(kept):
-                if number >= needed:
-                    self._live.updateValue((number,), (pack(part),))
-                    living = True
-        self._clock.update((end,))
-        if living:
+            kept = kept.filter(pc.greater_equal(kept["number"], needed))
+            self._add(self._live, kept, clock)
+        clock["closed_to"] = end
+        self._write_clock(clock)
+        if len(live) > len(gone) or (kept is not None and kept.num_rows and not self._answer.summaries):
             self._handle.registerTimer(self._due(end))
         if answers is not None:
             yield Row(content=pack(answers))
+
+    def _due_rows(self, end: int, clock: dict[str, int]) -> list[pa.Table]:
+        """The tallies of sub-windows that close; the others go on waiting."""
+        waiting = self._read(self._open)
+        if not waiting:
+            return []
+        table = pa.concat_tables(waiting.values())
+        passed = pc.less(table["number"], end)
+        due, rest = table.filter(passed), table.filter(pc.invert(passed))
+        if due.num_rows:
+            accounts = self._read_accounts()
+            events = pc.sum(due["seen"]).as_py()
+            accounts["used"] += events
+            accounts["open"] -= events
+            self._write_accounts(accounts)
+            self._remove(self._open, waiting)
+            self._add(self._open, rest, clock)
+            clock["waiting"] = min(rest.num_rows, 1)
+        if rest.num_rows:
+            self._handle.registerTimer(self._due(pc.min(rest["number"]).as_py()))
+        return [due]
 
     # -- time -------------------------------------------------------------------------------------------------------
 
@@ -225,9 +243,26 @@ class ShardProcessor(StatefulProcessor):
         elif known[0] != self._layout_text:
             raise StateError(difference(known[0], self._layout_text))
 
-    def _closed_to(self) -> int:
+    def _read_clock(self) -> dict[str, int]:
         known = self._clock.get()
-        return NEVER if known is None else int(known[0])
+        if known is None:
+            return {name: NEVER if name == "closed_to" else 0 for name in CLOCK}
+        return dict(zip(CLOCK, map(int, known), strict=True))
+
+    def _write_clock(self, clock: dict[str, int]) -> None:
+        self._clock.update(tuple(clock[name] for name in CLOCK))
+
+    def _read(self, state: MapState) -> dict[int, pa.Table]:
+        return {entry: unpack(content) for (entry,), (content,) in state.iterator()}
+
+    def _add(self, state: MapState, table: pa.Table, clock: dict[str, int]) -> None:
+        if table.num_rows:
+            state.updateValue((clock["entry"],), (pack(table, "lz4"),))
+            clock["entry"] += 1
+
+    def _remove(self, state: MapState, entries: Iterable[int]) -> None:
+        for entry in entries:
+            state.removeKey((entry,))
 
     def _read_accounts(self) -> dict[str, int]:
         known = self._accounts.get()
@@ -248,15 +283,3 @@ def difference(known: str, asked: str) -> str:
         + "; ".join(differing)
         + ". Ask the same query again, or start with a new checkpoint directory (from stored summaries, it starts warm)"
     )
-
-
-def _by_number(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each sub-window."""
-    if table.num_rows == 0:
-        return
-    numbers = np.asarray(table["number"])
-    order = np.argsort(numbers, kind="stable")
-    table, numbers = table.take(pa.array(order)), numbers[order]
-    starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
-    for first, last in zip(starts, np.append(starts[1:], numbers.size), strict=True):
-        yield int(numbers[first]), table.slice(first, last - first)

@@ -85,7 +85,7 @@ def is_fit(findings: Iterable[Finding]) -> bool:
 
 def run(console: Console, spark: bool = True, as_json: bool = False) -> bool:
     """Examine, print a table or JSON, and tell whether everything needed is fine. Costs what examine costs."""
-    with console.status("looking around, starting Spark" if spark else "looking around"):
+    with Console(stderr=True).status("looking around, starting Spark" if spark else "looking around"):
         findings = list(examine(spark))
     fit = is_fit(findings)
     if as_json:

@@ -159,7 +159,8 @@ class Fleet:
                 number += 1
 
         starts = np.flatnonzero(np.diff(rows.keys, prepend=-1)) if rows.keys.size else np.empty(0, np.int64)
-        for first, last in zip(starts, np.append(starts[1:], rows.keys.size), strict=True):
+        bounds = np.append(starts, rows.keys.size)
+        for first, last in zip(bounds[:-1], bounds[1:], strict=True):
             key = int(rows.keys[first])
             sliding = self.sliding = Sliding(self.query)
             following: int | None = None

@@ -66,7 +66,6 @@ def slide(
         np.maximum.at(ends, rows.keys, rows.numbers + 1)
         if query.as_paper:
             rows = _without_rest(rows, seen, query.period, ends)
-            np.maximum.at(ends, rows.keys, NEVER)
     else:
         lived, ends = np.full(keys, live_to, np.int64), np.full(keys, end, np.int64)
     closed = fleet_of(query).slide(rows, lived, ends, answering=not answer.summaries)

@@ -7,6 +7,7 @@ events of the key alone, bit for bit.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -160,7 +161,7 @@ class Fleet:
 
         starts = np.flatnonzero(np.diff(rows.keys, prepend=-1)) if rows.keys.size else np.empty(0, np.int64)
         bounds = np.append(starts, rows.keys.size)
-        for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+        for first, last in pairwise(bounds):
             key = int(rows.keys[first])
             sliding = self.sliding = Sliding(self.query)
             following: int | None = None

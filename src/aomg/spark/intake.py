@@ -86,6 +86,10 @@ def _refuse_ungroupable(name: str, kind: t.DataType) -> None:
     text = kind.simpleString()
     if "map<" in text or "variant" in text:
         raise InputError(f"by column {name!r} is {text}, which cannot be grouped by; take a part of it, or its text")
+    if "interval year" in text or "interval month" in text:
+        raise InputError(
+            f"by column {name!r} is {text}, which Spark cannot hand to Python; cast it to a string or to months first"
+        )
     if "collate" in text.lower():
         raise InputError(
             f"by column {name!r} is {text}; keys are compared byte by byte: "

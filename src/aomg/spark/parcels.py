@@ -104,16 +104,27 @@ def _renumbered(ids: Integers) -> tuple[Integers, Integers]:
 def _encoded(column: pa.ChunkedArray) -> tuple[Integers, pa.Array]:
     """The distinct values of a column, and which of them each row has."""
     if pa.types.is_nested(column.type):
+        entries = [_with_one_zero(entry) for entry in column.to_pylist()]
         seen: dict[str, int] = {}
-        entries = column.to_pylist()
         own = np.array([seen.setdefault(repr(entry), len(seen)) for entry in entries], np.int64)
         firsts = np.full(len(seen), -1, np.int64)
         firsts[own[::-1]] = np.arange(own.size)[::-1]
-        return own, column.combine_chunks().take(pa.array(firsts))
+        return own, pa.array([entries[first] for first in firsts], column.type)
     encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
     return np.asarray(encoded.indices).astype(np.int64), encoded.dictionary
+
+
+def _with_one_zero(entry: Any) -> Any:
+    """A nested value without -0.0, which a groupBy takes for 0.0."""
+    if isinstance(entry, float):
+        return entry + 0.0
+    if isinstance(entry, list):
+        return [_with_one_zero(part) for part in entry]
+    if isinstance(entry, dict):
+        return {name: _with_one_zero(part) for name, part in entry.items()}
+    return entry
 
 
 def shard_numbers(keys: Sequence[pa.Array], size: int, shards: int) -> Integers:

@@ -1,0 +1,159 @@
+"""Summaries answer other queries: other quantiles, longer windows, several keys in one."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aomg import FewK, Query
+from aomg.core.fleet import COUNTS, SUMMARY, Fleet, Rows
+from aomg.core.recast import Recast, is_same_record
+from aomg.core.tally import tally
+from aomg.errors import QueryError, StateError
+
+WRITTEN = Query(1000, 100, quantiles=(0.5, 0.99), thresholds=(400.0, 1000.0))
+
+
+def summaries_of(query, keys, numbers, values):
+    """The summary of each key and sub-window, as bytes."""
+    fleet, span = Fleet(query), int(numbers.max()) + 1
+    tallies = tally(fleet.sliding, keys * span + numbers, values)
+    nothing = np.zeros(tallies.groups.size, np.int64)
+    rows = Rows(tallies.groups // span, tallies.groups % span, nothing + COUNTS, nothing, tallies.offsets, tallies.data)
+    size = int(keys.max()) + 1
+    closed = fleet.slide(rows, np.zeros(size, np.int64), np.zeros(size, np.int64), answering=False)
+    bounds = closed.kept_offsets
+    return {
+        (int(closed.kept_keys[i]), int(closed.kept_numbers[i])): closed.kept_data[bounds[i] : bounds[i + 1]].tobytes()
+        for i in range(closed.kept_keys.size)
+    }
+
+
+def windows_of(query, records, end):
+    """The results of one key whose summaries these are."""
+    numbers = np.array(sorted(records), np.int64)
+    content = [records[int(number)] for number in numbers]
+    nothing = np.zeros(numbers.size, np.int64)
+    offsets = np.cumsum([0, *map(len, content)], dtype=np.int64)
+    data = np.frombuffer(b"".join(content), np.uint8).copy()
+    rows = Rows(nothing, numbers, nothing + SUMMARY, nothing, offsets, data)
+    return Fleet(query).slide(rows, np.zeros(1, np.int64), np.array([end], np.int64)).results
+
+
+def rank(quantile, size):
+    return max(math.ceil(Fraction(str(quantile)) * size), 1)
+
+
+def drawn(seed, real):
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(20, 3000))
+    values = rng.lognormal(6, rng.uniform(0.1, 3), size)
+    return rng.integers(0, 4, size), rng.integers(0, 12, size), values if real else values.astype(np.int64)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10_000), st.booleans(), st.integers(1, 12))
+def test_a_roll_up_with_other_quantiles_keeps_interval_and_guarantee(seed, real, sub_windows):
+    keys, numbers, values = drawn(seed, real)
+    asked = Query(100 * sub_windows, 100, quantiles=(0.999, 0.1, 0.5, 0.95, 1), thresholds=(1000.0,))
+    recast, stored = Recast(WRITTEN, asked), summaries_of(WRITTEN, keys, numbers, values)
+    for record in stored.values():
+        recast.check(record)
+    rolled_up = {n: recast([r for (_, m), r in sorted(stored.items()) if m == n]) for n in {n for _, n in stored}}
+    results = windows_of(asked, rolled_up, 12)
+    assert len(results) > 0
+    for result in results:
+        end = result.end // 100
+        window = np.sort(values[(numbers < end) & (numbers >= end - sub_windows)])
+        assert (result.count, result.minimum, result.maximum) == (window.size, window[0], window[-1])
+        for quantile in asked.quantiles:
+            exact, estimate = window[rank(quantile, window.size) - 1], result[quantile]
+            assert estimate.low <= exact <= estimate.high
+            assert abs(estimate.value - exact) <= 0.02 * exact
+        share = result.below(1000.0)
+        assert share.low <= np.mean(window <= 1000) <= share.high
+
+
+def test_the_same_query_gets_the_same_bytes():
+    keys, numbers, values = drawn(1, False)
+    recast = Recast(WRITTEN, WRITTEN.replace(size=500, partial=False))
+    for record in summaries_of(WRITTEN, keys, numbers, values).values():
+        assert recast([record]) == record
+
+
+def test_fewer_quantiles_answer_as_if_they_had_been_asked_alone_and_exactly_where_the_band_knows():
+    keys, numbers, values = drawn(3, False)
+    keys = np.zeros_like(keys)
+    asked = WRITTEN.replace(quantiles=(0.99,), thresholds=())
+    recast = Recast(WRITTEN, asked)
+    stored = summaries_of(WRITTEN, keys, numbers, values)
+    own = summaries_of(asked, keys, numbers, values)
+    told = windows_of(asked, {n: recast([record]) for (_, n), record in stored.items()}, 12)
+    alone = windows_of(asked, {n: record for (_, n), record in own.items()}, 12)
+    np.testing.assert_array_equal(told.values(0.99), alone.values(0.99))
+
+
+def test_the_order_of_the_keys_does_not_matter():
+    keys, numbers, values = drawn(4, True)
+    recast = Recast(WRITTEN, WRITTEN.replace(quantiles=(0.9,)))
+    stored = summaries_of(WRITTEN, keys, numbers, values)
+    records = [record for (_, n), record in stored.items() if n == 5]
+    assert len(records) > 1
+    assert recast(records) == recast(records[::-1])
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (Query(1000, 200), "period"),
+        (Query(1000, 100, digits=2, guarantee=0.2), "digits"),
+        (Query(1000, 100, guarantee=0.05), "guarantee"),
+        (Query("1 hour", "1 minute"), "counted"),
+        (Query(1000, 100, thresholds=(77.0,)), "threshold 77"),
+    ],
+)
+def test_what_the_summaries_cannot_answer_is_refused_by_name(asked, said):
+    with pytest.raises(StateError, match=said):
+        Recast(WRITTEN, asked)
+
+
+def test_a_damaged_summary_is_refused():
+    keys, numbers, values = drawn(5, False)
+    recast = Recast(WRITTEN, WRITTEN)
+    record = next(iter(summaries_of(WRITTEN, keys, numbers, values).values()))
+    for damaged in (b"", record[:-8], record + bytes(8), record[:8] + b"\xff" * 8 + record[16:]):
+        with pytest.raises(StateError):
+            recast.check(damaged)
+
+
+def test_lists_belong_to_the_query_that_kept_them():
+    kept = Query(1000, 100, few_k=FewK(always=True))
+    assert is_same_record(kept, kept)
+    assert not is_same_record(kept, kept.replace(size=2000))
+    assert is_same_record(WRITTEN, WRITTEN.replace(size=2000))
+    keys, numbers, values = drawn(6, False)
+    records = list(summaries_of(kept, keys, numbers, values).values())[:2]
+    with pytest.raises(StateError, match="few-k lists"):
+        Recast(kept, kept)(records)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        Query("1 hour", "1 minute", thresholds=(0.25, 1e300)),
+        Query.paper(1000, 100, few_k=FewK(budget=7, offset="paper")),
+        Query(1000, 100, digits=5, guarantee=0.01, few_k=FewK(always=True, threshold=3), lateness="3 hours"),
+        Query(1000, 100, quantiles=("0.000000001", 1), few_k=None),
+    ],
+)
+def test_the_text_of_a_query_says_all_of_it(query):
+    assert Query.parse(query.text()) == query
+    assert Query.parse(query.text()).fingerprint == query.fingerprint
+
+
+def test_the_text_of_another_version_is_refused():
+    with pytest.raises(QueryError, match="version 1"):
+        Query.parse(WRITTEN.text().replace("aomg 1", "aomg 2"))

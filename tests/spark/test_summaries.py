@@ -1,0 +1,157 @@
+"""Summaries are stored, and asked later: for the same windows, longer ones, other quantiles, fewer keys."""
+
+import pyarrow as pa
+import pytest
+from local import NOON, SECOND, assert_same, events_of, frame, in_order, rows_of, slices, write_files
+from pyspark.sql import functions as f
+
+from aomg import Query
+from aomg.errors import InputError
+from aomg.spark import accounts, open_end, quantiles, summaries, windows
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+QUERY = Query("5 minutes", "1 minute", thresholds=(500.0,), lateness="20 minutes")
+COLUMNS = {"value": "v", "time": "ts", "by": ["site", "k"]}
+
+
+def with_site(events: pa.Table) -> pa.Table:
+    sites = ["north" if key < "pod-002" else "south" for key in events["k"].to_pylist()]
+    return events.append_column("site", pa.array(sites))
+
+
+@pytest.fixture(scope="module")
+def events():
+    return with_site(events_of(seed=7, size=6_000, keys=5, seconds=900))
+
+
+@pytest.fixture(scope="module")
+def stored(spark, events, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("stored") / "summaries")
+    half = f.lit((NOON + 400 * SECOND) // 60_000_000 * 60).cast("timestamp")
+    first, second = (frame(spark, events).where(side) for side in (f.col("ts") < half, f.col("ts") >= half))
+    for part in (first, second):  # appended to, as the stream of days goes by
+        summaries(part, QUERY, **COLUMNS).write.mode("append").parquet(path)
+    return spark.read.parquet(path)
+
+
+@pytest.fixture(scope="module")
+def answered(spark, events):
+    return quantiles(frame(spark, events), QUERY, **COLUMNS).toArrow()
+
+
+def test_windows_from_summaries_are_those_from_the_events(stored, answered):
+    assert_same(rows_of(windows(stored, QUERY), COLUMNS["by"]), rows_of(answered, COLUMNS["by"]))
+
+
+def test_a_summary_that_was_stored_twice_counts_once(stored, answered):
+    doubled = stored.union(stored).repartition(3)
+    assert_same(rows_of(windows(doubled, QUERY, shards=2), COLUMNS["by"]), rows_of(answered, COLUMNS["by"]))
+
+
+def test_two_different_summaries_of_one_sub_window_are_an_error(spark, events, stored):
+    other = summaries(frame(spark, events.slice(0, 50)), QUERY, **COLUMNS)
+    with pytest.raises(Exception, match="two different summaries"):
+        windows(stored.union(other), QUERY).collect()
+
+
+def test_a_roll_up_with_other_quantiles_covers_the_answers_from_the_events(spark, events, stored):
+    asked = QUERY.replace(size="10 minutes", quantiles=(0.5, 0.95, 0.99))
+    told = {(r.site, r.window.end): r for r in windows(stored, asked, by="site").collect()}
+    exact = quantiles(frame(spark, events), asked, **{**COLUMNS, "by": ["site"]}).collect()
+    assert len(told) == len(exact) > 20
+    for row in exact:
+        same = told[row.site, row.window.end]
+        assert (same["count"], same["min"], same["max"]) == (row["count"], row["min"], row["max"])
+        assert same.below_500 == row.below_500
+        for name in ("p50", "p95", "p99"):
+            assert same[name].low <= row[name].high
+            assert same[name].high >= row[name].low
+            assert abs(same[name].value - row[name].value) <= 0.04 * row[name].value
+
+
+def test_all_keys_roll_up_into_one(spark, events, stored):
+    told = windows(stored, QUERY, by=[]).collect()
+    exact = quantiles(frame(spark, events), QUERY, value="v", time="ts").collect()
+    assert sorted((r.window.end, r["count"]) for r in told) == sorted((r.window.end, r["count"]) for r in exact)
+
+
+def test_what_are_no_summaries_is_refused(spark, events, stored):
+    with pytest.raises(InputError, match="'sub_window' is missing"):
+        windows(frame(spark, events), QUERY)
+    with pytest.raises(InputError, match="no key column 'rack'"):
+        windows(stored, QUERY, by=["rack"])
+    with pytest.raises(Exception, match="the summaries have period"):
+        windows(stored, Query("10 minutes", "2 minutes")).collect()
+
+
+def replay(spark, frame_of, directory, name, parts):
+    """Run a stream over files to their end; its rows, its DataFrame and its checkpoint."""
+    source, target, checkpoint = (directory / f"{name}-{part}" for part in ("in", "out", "checkpoint"))
+    write_files(source, parts)
+    stream = spark.readStream.schema(frame(spark, parts[0]).schema).option("maxFilesPerTrigger", 1)
+    answers = frame_of(stream.parquet(str(source)))
+    writer = answers.writeStream.format("parquet").option("checkpointLocation", str(checkpoint))
+    writer.trigger(availableNow=True).start(str(target)).awaitTermination()
+    return spark.read.schema(answers.schema).parquet(str(target)), answers, str(checkpoint)
+
+
+def test_a_stream_of_summaries_gives_those_of_a_batch_and_accounts_for_every_event(spark, events, stored, tmp_path):
+    query = QUERY.replace(lateness="2 minutes")
+    rows, _, checkpoint = replay(
+        spark, lambda stream: summaries(stream, query, clock=None, **COLUMNS), tmp_path, "summaries", slices(events, 4)
+    )
+    expected = summaries(frame(spark, events), query, **COLUMNS)
+    end = f.lit((NOON + 720 * SECOND) // SECOND).cast("timestamp")
+    told, known = rows.toArrow(), expected.where(f.col("sub_window.end") <= end).toArrow()
+    assert told.num_rows == known.num_rows > 20
+    keys = [("site", "ascending"), ("k", "ascending"), ("count", "ascending"), ("summary", "ascending")]
+    assert told.drop(["sub_window"]).sort_by(keys).equals(known.drop(["sub_window"]).sort_by(keys))
+    found = accounts(spark, checkpoint)
+    assert found.reconcile
+    assert found.came == events.num_rows
+
+
+def test_a_stream_that_starts_warm_answers_as_if_it_had_seen_the_events_before(spark, events, answered, tmp_path):
+    border = (NOON + 450 * SECOND) // 60_000_000 * 60_000_000
+    times = events["ts"].cast(pa.int64()).to_numpy()
+    before, after = events.filter(times < border), events.filter(times >= border)
+    warm = spark.createDataFrame(summaries(frame(spark, before), QUERY, **COLUMNS).toArrow())
+    rows, answers, checkpoint = replay(
+        spark,
+        lambda stream: quantiles(stream, QUERY, clock=None, warm=warm, **COLUMNS),
+        tmp_path,
+        "warm",
+        slices(after, 3),
+    )
+    everything = rows.union(open_end(answers, QUERY, checkpoint))
+    told = rows_of(everything, COLUMNS["by"])
+    known = [row for row in rows_of(answered, COLUMNS["by"]) if row[2] > border]
+    assert_same(told, known)
+
+
+def test_the_open_end_completes_what_a_replay_has_answered(spark, events, answered, tmp_path):
+    query = QUERY.replace(lateness="3 minutes")
+    rows, answers, checkpoint = replay(
+        spark, lambda stream: quantiles(stream, query, clock=None, **COLUMNS), tmp_path, "end", slices(events, 3)
+    )
+    closed, rest = rows_of(rows, COLUMNS["by"]), rows_of(open_end(answers, query, checkpoint), COLUMNS["by"])
+    assert closed
+    assert rest
+    assert_same(in_order([*closed, *rest]), rows_of(answered, COLUMNS["by"]))
+
+
+def test_windows_counted_in_elements_stream_as_in_a_batch(spark, tmp_path):
+    events = events_of(seed=3, size=3_000, keys=3, seconds=600)
+    numbers: dict[str, int] = {}
+    sequence = [numbers.update({key: numbers.get(key, -1) + 1}) or numbers[key] for key in events["k"].to_pylist()]
+    events = events.append_column("seq", pa.array(sequence))
+    query, columns = Query(300, 100), {"value": "v", "time": "seq", "by": ["k"]}
+    rows, answers, checkpoint = replay(
+        spark, lambda stream: quantiles(stream, query, **columns), tmp_path, "counted", slices(events, 5)
+    )
+    batch = rows_of(quantiles(frame(spark, events), query, **columns), ["k"])
+    assert_same(rows_of(rows.union(open_end(answers, query, checkpoint)), ["k"]), batch)
+    found = accounts(spark, checkpoint)
+    assert found.reconcile
+    assert (found.late, found.open) == (0, sum(n % 100 for n in (numbers[k] + 1 for k in numbers)))

@@ -10,19 +10,22 @@ INSTALLED := $(VENV)/.installed
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/.numba-cache
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test bench lint soak clean
+.PHONY: help demo test bench bench-spark lint soak clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 demo: $(INSTALLED) ## watch quantiles of a stream, each with its guaranteed interval
 	$(BIN)/aomg demo
 
 test: lint ## lint, then every test but the soak
-	$(BIN)/pytest -n 2 --durations=10
+	$(BIN)/pytest -n 2 --dist loadgroup --durations=10
 
 bench: $(INSTALLED) ## measure speed and accuracy as ratios between rivals in one run
 	$(BIN)/python -m benchmarks
+
+bench-spark: $(INSTALLED) ## the same on Spark: against its own count, percentile_approx and KLL (half an hour)
+	$(BIN)/python -m benchmarks spark
 
 lint: $(INSTALLED) ## style, format, types, and who imports whom
 	$(BIN)/ruff check .

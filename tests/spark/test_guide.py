@@ -15,7 +15,6 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 
 def test_the_examples_run_from_top_to_bottom(spark, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(aomg.spark, "session", lambda: spark)
     events = spark.range(3_000).select(
         f.concat(f.lit("podset-"), f.col("id") % 3).alias("podset"),
@@ -23,12 +22,12 @@ def test_the_examples_run_from_top_to_bottom(spark, tmp_path, monkeypatch):
         f.timestamp_seconds(f.lit(1_700_000_000) + f.col("id")).alias("ts"),
         (f.col("id") % 997 + 200).alias("rtt_us"),
     )
-    events.write.parquet("rtts")
+    events.write.parquet(f"{tmp_path}/rtts")
     names = {"builder": SparkSession.builder}
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     assert len(blocks) == 4
     for block in blocks:
-        exec(block, names)
+        exec(re.sub(r'"(rtts|state|windows|summaries)"', rf'"{tmp_path}/\1"', block), names)
         if "running" in names:
             names.pop("running").stop()
     stored, query = names["stored"], names["query"]

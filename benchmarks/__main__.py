@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import importlib.metadata
 import json
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from benchmarks import report
 from benchmarks.measure import Figure, machine
 
 NAMES = ("throughput", "scaling", "peers", "threads", "few_k", "accuracy", "state")
+SPARK = report.TABLES["spark figures"]
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -37,14 +39,16 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     add = parser.add_argument
-    add("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)} (all unless told), or report")
+    known = f"{', '.join(NAMES)} (all unless told), spark for {', '.join(SPARK)}, or report"
+    add("names", nargs="*", metavar="NAME", help=known)
     add("--quick", action="store_true", help="fewer events and rounds; prints, writes no results")
     add("--data", nargs="+", type=Path, metavar="PATH", help="accuracy on Parquet files or folders of them")
     add("--value", nargs="+", default=["value"], metavar="COLUMN", help="the first of these that a file has")
     asked = parser.parse_args()
-    unknown = set(asked.names) - {*NAMES, "report"}
+    asked.names = [name for given in asked.names for name in (SPARK if given == "spark" else (given,))]
+    unknown = set(asked.names) - {*NAMES, *SPARK, "report"}
     if unknown:
-        parser.error(f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+        parser.error(f"no benchmark is called {', '.join(sorted(unknown))}; there are {known}")
     if asked.data and not asked.names:
         asked.names = ["accuracy"]
     return asked
@@ -63,7 +67,10 @@ def _table(figures: list[Figure]) -> Table:
 
 def _write(name: str, figures: list[Figure]) -> None:
     RESULTS.mkdir(exist_ok=True)
-    content = {"name": name, "machine": machine(), "figures": [figure.as_json() for figure in figures]}
+    measured_on = machine()
+    if name in SPARK:
+        measured_on["spark"] = importlib.metadata.version("pyspark")
+    content = {"name": name, "machine": measured_on, "figures": [figure.as_json() for figure in figures]}
     (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n")
 
 

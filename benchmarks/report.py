@@ -1,27 +1,36 @@
-"""Writes the README's table of figures from the results in the tree: python -m benchmarks report."""
+"""Writes the README's tables of figures from the results in the tree: python -m benchmarks report."""
 
 import json
 from pathlib import Path
 
 README = Path(__file__).parent.parent / "README.md"
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-ORDER = ("throughput", "scaling", "peers", "threads", "few_k", "accuracy", "accuracy_on_files", "state")
+BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
+TABLES = {
+    "figures": ("throughput", "scaling", "peers", "threads", "few_k", "accuracy", "accuracy_on_files", "state"),
+    "spark figures": tuple(
+        f"spark_{name}" for name in ("batch", "stream", "percentile", "kll", "scaling", "skew", "state", "delay")
+    ),
+}
 COMMANDS = {"accuracy_on_files": "accuracy --data FILES"}
 SIGNS = {True: "yes", False: "**no**", None: ""}
 
 
 def rewrite(results: Path, readme: Path = README) -> None:
-    """Replace what stands between the two marks."""
+    """Replace what stands between the two marks of each table."""
     text = readme.read_text()
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    readme.write_text(f"{before}{BEGIN}\n{table(results)}{END}{after}")
+    for marked, names in TABLES.items():
+        begin, end = BEGIN.format(marked), END.format(marked)
+        before, rest = text.split(begin)
+        after = rest.split(end)[1]
+        text = f"{before}{begin}\n{table(results, names)}{end}{after}"
+    readme.write_text(text)
 
 
-def table(results: Path) -> str:
+def table(results: Path, names: tuple[str, ...]) -> str:
+    """The figures of these results; nothing where none was measured."""
     rows = ["| what | aim | measured | met | `python -m benchmarks ...` |", "|---|---|---|---|---|"]
     machines = []
-    for name in ORDER:
+    for name in names:
         file = results / f"{name}.json"
         if not file.exists():
             continue
@@ -32,10 +41,13 @@ def table(results: Path) -> str:
             f"| {f['what']} | {f['aim']} | {f['measured']} | {SIGNS[f['met']]} | `{command}` |"
             for f in content["figures"]
         ]
+    if not machines:
+        return ""
     said = {
         f"{m['cpu']}, {m['cores']} cores, Python {m['python']}, NumPy {m['numpy']}, Numba {m['numba']}"
+        + (f", Spark {m['spark']}" if "spark" in m else "")
         for m in machines
     }
     dates = sorted({m["date"] for m in machines})
-    days = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else "never"
+    days = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     return "\n".join([*rows, "", f"Measured {days} on {'; '.join(sorted(said))}.", ""])

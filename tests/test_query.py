@@ -125,7 +125,7 @@ def test_a_fingerprint_is_the_same_in_another_process():
 def test_the_text_of_a_query_says_all_of_it_in_a_fixed_order():
     assert Query(4, 2, thresholds=(1,)).text() == (
         "aomg 1; elements 4/2; quantiles 0.5,0.9,0.99,0.999; thresholds 1.0; digits 3; guarantee 0.02; "
-        "few_k 0.5/None/0.99/10/0.5/rotate/0; lateness 10000000; partial 1; paper 0"
+        "few_k 0.5/None/0.99/10.0/0.5/rotate/0; lateness 10000000; partial 1; paper 0"
     )
 
 

@@ -39,6 +39,7 @@ def start_session(directory: Path) -> SparkSession:
         "spark.sql.shuffle.partitions": 2,
         "spark.sql.warehouse.dir": directory / "warehouse",
         "spark.local.dir": directory / "scratch",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # short tests gain nothing by the best code
     }
     spark = session("aomg tests", cores=2, memory="2g", **settings)
     spark.sparkContext.setLogLevel("OFF")  # of the errors, the tests look at what Python raises
@@ -56,7 +57,7 @@ def setting(spark: SparkSession, name: str, value: Any) -> Iterator[None]:
         spark.conf.set(name, before)
 
 
-# -- rows that can be compared bit for bit ------------------------------------------------------------------------------
+# -- rows that can be compared bit for bit -----------------------------------------------------------------------------
 
 
 def bits(numbers: pa.ChunkedArray | pa.Array | np.ndarray) -> list[int | None]:
@@ -137,7 +138,7 @@ def assert_same(found: list[Row], expected: list[Row]) -> None:
     raise AssertionError("\n".join(lines))
 
 
-# -- the local operator -------------------------------------------------------------------------------------------------
+# -- the local operator ------------------------------------------------------------------------------------------------
 
 
 def local_rows(results: Results, key: tuple[str, ...]) -> list[Row]:
@@ -197,7 +198,7 @@ def expected_rows(
     return in_order(rows)
 
 
-# -- events -------------------------------------------------------------------------------------------------------------
+# -- events ------------------------------------------------------------------------------------------------------------
 
 
 def instants(micros: Any) -> pa.Array:
@@ -242,7 +243,7 @@ def write_files(directory: Path, parts: Iterable[pa.Table], first: int = 0) -> N
         hidden.rename(directory / f"part-{at:04}.parquet")
 
 
-# -- streams ------------------------------------------------------------------------------------------------------------
+# -- streams -----------------------------------------------------------------------------------------------------------
 
 
 def accounts(spark: SparkSession, checkpoint: Path) -> dict[str, int]:

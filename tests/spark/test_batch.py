@@ -2,7 +2,6 @@
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from arbitrary import counted_queries, streams, timed_queries
 from hypothesis import given, settings
@@ -131,7 +130,9 @@ def test_partitions_shards_and_the_order_of_files_change_nothing(spark, tmp_path
         with setting(spark, "spark.sql.shuffle.partitions", shuffles):
             assert_same(answers(spark, shuffled(events, seed), query, partitions=partitions, shards=shards), expected)
     write_files(tmp_path, [shuffled(events, 9).slice(at, 500) for at in (2500, 0, 2000, 500, 1500, 1000)])
-    assert_same(rows_of(quantiles(spark.read.parquet(str(tmp_path)), query, value="v", time="ts", by="k"), ["k"]), expected)
+    assert_same(
+        rows_of(quantiles(spark.read.parquet(str(tmp_path)), query, value="v", time="ts", by="k"), ["k"]), expected
+    )
 
 
 def test_every_key_answers_up_to_the_latest_event_of_any_key(spark):
@@ -139,8 +140,10 @@ def test_every_key_answers_up_to_the_latest_event_of_any_key(spark):
     query = Query("4 minutes", "1 minute")
     events = pa.concat_tables([tick(0, "early"), tick(90, "middle"), tick(180, "last"), tick(10, "early", 7)])
     found = answers(spark, events, query)
-    ends = {key: [(end_of(row) - NOON) // MINUTE for row in found if row[0] == (repr(key),)] for key in
-            ("early", "middle", "last")}
+    ends = {
+        key: [(end_of(row) - NOON) // MINUTE for row in found if row[0] == (repr(key),)]
+        for key in ("early", "middle", "last")
+    }
     assert ends == {"early": [1, 2, 3, 4], "middle": [2, 3, 4], "last": [4]}
     assert_same(found, expected_rows(query, events, ["k"]))
     gone = answers(spark, pa.concat_tables([events, tick(3600, "much later")]), query)
@@ -178,7 +181,19 @@ def test_no_events_no_rows(spark):
     nothing = events_of(1, 0, 1, 1)
     for empty in (spark.createDataFrame(nothing), frame(spark, nothing, 3), frame(spark, tick(0)).where("v > 1")):
         results = quantiles(empty, Query(*WINDOW), value="v", time="ts", by="k")
-        assert results.columns == ["k", "window", "count", "min", "max", "sub_windows", "burst", "p50", "p90", "p99", "p99_9"]
+        assert results.columns == [
+            "k",
+            "window",
+            "count",
+            "min",
+            "max",
+            "sub_windows",
+            "burst",
+            "p50",
+            "p90",
+            "p99",
+            "p99_9",
+        ]
         assert results.count() == 0
 
 
@@ -272,7 +287,11 @@ def test_a_by_column_that_is_named_like_a_result_is_refused(spark, column, query
         ({"ts": "unix_micros(ts)"}, {}, r"column 'ts' is bigint; .* f.timestamp_micros\('ts'\)"),
         ({"ts": "string(ts)"}, {}, r"column 'ts' is string; .* f.to_timestamp\('ts'\)"),
         ({"ts": "date(ts)"}, {}, r"column 'ts' is date; .* must be a timestamp"),
-        ({}, {"query": Query(8, 4)}, r"counted in elements, so time='ts' must be a column of integers .*, not timestamp"),
+        (
+            {},
+            {"query": Query(8, 4)},
+            r"counted in elements, so time='ts' must be a column of integers .*, not timestamp",
+        ),
         ({"k": "map(k, v)"}, {}, "by column 'k' is map<string,bigint>, which cannot be grouped by; take a part of it"),
         ({"k": "array(map(k, v))"}, {}, "cannot be grouped by"),
         ({"k": "parse_json('1')"}, {}, "by column 'k' is variant, which cannot be grouped by"),

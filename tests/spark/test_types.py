@@ -106,7 +106,8 @@ KEYS = {
     ),
     "array": pa.array([[1, 2], [2, 1], [], [None], [1, 2, None], None], pa.list_(pa.int64())),
     "array of structs": pa.array(
-        [[{"x": 1.5}], [{"x": NAN}], [{"x": 0.0}], [{"x": -0.0}], [None], []], pa.list_(pa.struct([("x", pa.float64())]))
+        [[{"x": 1.5}], [{"x": NAN}], [{"x": 0.0}], [{"x": -0.0}], [None], []],
+        pa.list_(pa.struct([("x", pa.float64())])),
     ),
     "struct of times": pa.array(
         [{"at": moment(2024, 1, 1), "on": dt.date(2024, 1, 1)}, {"at": None, "on": None}],

@@ -12,7 +12,7 @@ from aomg import FewK, Operator, Query
 from aomg.core import kernels
 from aomg.core.counts import Counts, count_codes
 from aomg.core.fleet import COUNTS, Fleet, Rows
-from aomg.core.tally import Tallies, counts_of, tally
+from aomg.core.tally import Tallies, counts_of, merge_tallies, tally
 
 FEW = kernels.FEW
 QUERIES = {
@@ -255,6 +255,39 @@ def test_tallies_of_any_split_merge_to_the_summaries_of_all_events(query, values
             merged[number] = merged.get(number, Counts()).merge(read(query, content))
     for number, content in entries(whole).items():
         assert said(merged[number]) == said(read(query, content))
+
+
+def side_by_side(parts: list[Tallies]) -> Tallies:
+    """Tallies from several places, those of one group one after the other."""
+    contents = [(group, content) for part in parts for group, content in entries(part).items()]
+    order = sorted(range(len(contents)), key=lambda at: contents[at][0])
+    events = np.concatenate([part.events for part in parts])[order]
+    groups = np.array([contents[at][0] for at in order], np.int64)
+    offsets = np.cumsum([0, *(len(contents[at][1]) for at in order)])
+    return Tallies(groups, events, offsets, np.frombuffer(b"".join(contents[at][1] for at in order), np.uint8).copy())
+
+
+@given(query=queries, events=grouped(), pieces=st.sampled_from([1, 2, 3, 10]), seed=st.integers(0, 2**32))
+def test_tallies_of_any_split_merge_to_the_bytes_of_all_events(query, events, pieces, seed):
+    groups, values = events
+    place = np.random.default_rng(seed).integers(0, pieces, values.size)
+    parts = [tallied(query, groups[place == at], values[place == at]) for at in range(pieces)]
+    merged, whole = merge_tallies(fleet_of(query).sliding, side_by_side(parts)), tallied(query, groups, values)
+    assert entries(merged) == entries(whole)
+    assert merged.events.tolist() == whole.events.tolist()
+
+
+@given(query=queries, events=grouped(), others=grouped())
+def test_merged_tallies_of_integers_and_doubles_are_counts_of_both(query, events, others):
+    parts = [tallied(query, *events), tallied(query, *others)]
+    merged = entries(merge_tallies(fleet_of(query).sliding, side_by_side(parts)))
+    expected: dict[int, Counts] = {}
+    for part in parts:
+        for group, content in entries(part).items():
+            expected[group] = expected.get(group, Counts()).merge(read(query, content))
+    assert {group: said(read(query, content)) for group, content in merged.items()} == {
+        group: said(counts) for group, counts in expected.items()
+    }
 
 
 @given(query=queries, values=streams(), others=streams(), data=st.data())

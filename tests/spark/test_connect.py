@@ -3,6 +3,7 @@
 Run as a program, this file is the client: a process has either a classic session or one of Spark Connect.
 """
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -32,8 +33,14 @@ def events():
 
 def test_batch_and_stream_over_spark_connect_answer_like_local_operators(tmp_path):
     write_files(tmp_path / "source", slices(events(), 3))
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}  # the server's workers are this Python
     client = subprocess.run(
-        [sys.executable, __file__, str(tmp_path)], capture_output=True, text=True, timeout=150, check=False
+        [sys.executable, __file__, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env=environment,
     )
     assert client.returncode == 0, client.stderr[-3000:]
     expected = expected_rows(QUERY, events(), ["k"])

@@ -16,7 +16,7 @@ from local import Replay, assert_same, closed, events_of, expected_rows, slices,
 
 from aomg import Query
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.soak]
 
 QUERY = Query("5 minutes", "1 minute", quantiles=(0.5, 0.99), lateness="20 seconds")
 FILES = 16
@@ -66,7 +66,7 @@ def test_no_window_is_lost_repeated_or_changed_by_kills_in_mid_batch(spark, tmp_
     assert torn > 0, "no kill fell into a micro-batch"
     process = start(tmp_path)
     try:
-        assert process.wait(60) == 0, (tmp_path / "log").read_text()[-3000:]
+        assert process.wait(300) == 0, (tmp_path / "log").read_text()[-3000:]
     finally:
         if process.poll() is None:
             kill(process)

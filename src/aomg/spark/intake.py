@@ -118,7 +118,11 @@ def microseconds_of(column: Column, kind: t.DataType) -> Column:
     if isinstance(kind, t.TimestampType):
         return f.unix_micros(column)
     if isinstance(kind, t.TimestampNTZType):
-        return f.timestamp_diff("MICROSECOND", f.lit("1970-01-01 00:00:00").cast("timestamp_ntz"), column)
+        # part by part: functions of whole timestamps go by way of the session's zone, and lose an hour in spring
+        seconds = f.unix_date(column.cast("date")) * f.lit(86_400).cast("long")
+        seconds = seconds + f.hour(column) * f.lit(3_600) + f.minute(column) * f.lit(60)
+        fraction = f.date_part(f.lit("SECOND"), column) * f.lit(1_000_000)
+        return seconds * f.lit(1_000_000).cast("long") + fraction.cast("long")
     return column.cast("long")
 
 

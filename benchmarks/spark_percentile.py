@@ -1,9 +1,10 @@
 """How many times faster than Spark's percentile_approx over sliding windows, 1 hour by 1 minute, 100 keys?
 
-Spark copies every event into the 60 windows that it is in. That is so slow that it reads one file of the twelve, as
-one micro-batch, which is kind to it: few windows are full, and none is answered in the time that counts.
+Spark copies every event into the 60 windows that it is in. That is so slow that it reads half of one file of the
+twelve, as one micro-batch, which is kind to it: no window is full, and none is answered in the time that counts.
 """
 
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
@@ -13,18 +14,19 @@ from benchmarks.spark import (
     RANKS,
     TIME,
     VALUE,
+    Data,
     Rival,
     compared,
     default_query,
     in_batch,
     in_stream,
+    new_folder,
     pingmesh_events,
     race,
 )
 
 AIM = 30
 ACCURACY = 10_000
-PART = "part-06.parquet"
 
 
 def percentile(events: DataFrame) -> DataFrame:
@@ -37,7 +39,7 @@ def percentile(events: DataFrame) -> DataFrame:
 def run(quick: bool) -> list[Figure]:
     data = pingmesh_events(100, quick)
     rivals = [
-        Rival("percentile_approx", percentile, data.part(PART), pingmesh_events(100, True).part(PART)),
+        Rival("percentile_approx", percentile, _half_a_file(data), _half_a_file(pingmesh_events(100, True))),
         Rival("quantiles", default_query, data),
     ]
     figures = []
@@ -49,3 +51,11 @@ def run(quick: bool) -> list[Figure]:
         )
         figures.append(compared(what, ratio(*times), AIM, rivals, times))
     return figures
+
+
+def _half_a_file(data: Data) -> Data:
+    """Five minutes, as dense as the rest."""
+    file = pq.read_table(data.paths[6])
+    part = Data(new_folder("part"))
+    pq.write_table(file.slice(0, file.num_rows // 2), part.folder / "part-00.parquet")
+    return part

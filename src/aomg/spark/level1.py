@@ -6,7 +6,6 @@ each million events, everything else on distinct values. A hot key is combined h
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import types as t
 
-from aomg.core.fleet import COUNTS, Fleet
+from aomg.core.fleet import COUNTS
 from aomg.core.tally import Tallies, merge_tallies, tally
 from aomg.query import Query
 from aomg.spark.intake import FUTURE
 from aomg.spark.parcels import key_ids, pack, rows_table, shard_numbers, sorted_rows
+from aomg.spark.worker import fleet_of
 
 Integers = npt.NDArray[np.int64]
 
@@ -48,12 +48,6 @@ _ARROW = pa.schema(
         ("content", pa.binary()),
     ]
 )
-
-
-@lru_cache(maxsize=8)
-def fleet_of(query: Query) -> Fleet:
-    """The worker's fleet for a query: its state is made once a process."""
-    return Fleet(query)
 
 
 @dataclass(frozen=True)

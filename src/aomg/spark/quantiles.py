@@ -138,8 +138,10 @@ def _planned(
 
 
 def _gathered(parcels: DataFrame, shards: int) -> DataFrame:
-    """Each shard's parcels in one partition, in the order of time."""
-    return parcels.repartition(shards, "shard").sortWithinPartitions("shard", "epoch")
+    """Each shard's parcels in one partition, in the order of time. Adaptive execution puts small shards together."""
+    adaptive = settings.value_of(parcels.sparkSession, "spark.sql.adaptive.enabled") == "true"
+    gathered = parcels.repartition("shard") if adaptive else parcels.repartition(shards, "shard")
+    return gathered.sortWithinPartitions("shard", "epoch")
 
 
 def _epoch_of(query: Query) -> int:

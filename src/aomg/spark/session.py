@@ -29,6 +29,7 @@ _SETTINGS = {
     # Below this limit Spark weighs the whole Arrow batch again for every event: measured, a third of the speed.
     BATCH_BYTES: UNLIMITED,
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",  # 10,000 was slower by 15 %, more gained nothing
+    "spark.python.unix.domain.socket.enabled": "true",  # a small answer over TCP may wait 40 ms to be acknowledged
     PROVIDER: ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }

@@ -25,9 +25,10 @@ from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor
 from aomg.errors import StateError
 from aomg.spark.counted import Counted, living
 from aomg.spark.intake import Source, stream_columns
-from aomg.spark.level1 import FIRST, NEVER, PARCELS, Level1, fleet_of, merged, parcel
+from aomg.spark.level1 import FIRST, NEVER, PARCELS, Level1, merged, parcel
 from aomg.spark.level2 import Answer, Shard, by_shard, slide
 from aomg.spark.parcels import pack, shard_ids, unpack
+from aomg.spark.worker import fleet_of, settle
 
 _ADD_UP = 16  # micro-batches whose tallies wait as they came
 
@@ -86,6 +87,7 @@ def layout_of(answer: Answer, shards: int) -> str:
 
 def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Parcels of results -> their rows."""
+    settle()
     for batch in batches:
         for content in batch["content"]:
             yield from unpack(content.as_buffer()).to_batches(max_chunksize=1 << 16)

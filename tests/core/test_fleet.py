@@ -260,6 +260,69 @@ def test_a_fleet_holds_nothing_between_slides(query, stream, other):
     assert same(slid(query, content, stream), fresh)
 
 
+# -- sums of summaries ----------------------------------------------------------------------------------------------
+
+
+def slid_with_sums(query: Query, content: list[Row], stops: list[np.ndarray], parts: int) -> list[Closed]:
+    """Slide in steps; before each, the live summaries that stay in the window are added up, in so many parts."""
+    fleet = Fleet(query)
+    closed, live = [], []
+    begin = np.full(stops[0].size, -(2**60))
+    for stop in stops:
+        due = [row for row in content if begin[row[0]] <= row[2] < stop[row[0]]]
+        leaving = [row for row in live if row[2] < stop[row[0]] - query.sub_windows]
+        staying = [row for row in live if row not in leaving]
+        cuts = np.quantile([row[2] for row in staying], np.linspace(0, 1, parts + 1)) if staying else []
+        sums = []
+        for part in range(len(cuts) - 1):
+            last = part + 2 == len(cuts)
+            own = [row for row in staying if cuts[part] <= row[2] and (row[2] < cuts[part + 1] or last)]
+            sums += added_up(fleet, own) if own else []
+        if live or due:
+            closed.append(fleet.slide(rows_of(leaving + sums + due), begin, stop))
+            live = [row for row in live + kept(closed[-1]) if row[2] >= stop[row[0]] - fleet.keeps]
+        begin = stop
+    return closed
+
+
+def added_up(fleet: Fleet, live: list[Row]) -> list[Row]:
+    sums = fleet.add_up(rows_of(live))
+    bounds = zip(sums.offsets[:-1], sums.offsets[1:], strict=True)
+    told = zip(sums.keys.tolist(), sums.numbers.tolist(), sums.flags.tolist(), bounds, strict=True)
+    return [(key, LIVE, number, flag, sums.data[first:last].tobytes()) for key, number, flag, (first, last) in told]
+
+
+ADDING = {name: query for name, query in QUERIES.items() if Fleet(query).adds_up}
+
+
+@some_examples
+@given(query=st.sampled_from(list(ADDING.values())), stream=events(), parts=st.integers(1, 3), data=st.data())
+def test_sums_stand_in_for_the_summaries_that_stay(query, stream, parts, data):
+    content = stream.counts(query)
+    if not content:
+        return
+    stops = data.draw(stops_of(stream))
+    whole, steps = slid(query, content, stream), slid_with_sums(query, content, stops, parts)
+    for key in range(stream.size):
+        assert told(steps, key) == told([whole], key)
+    assert sorted(row for closed in steps for row in kept(closed)) == kept(whole)
+
+
+def test_each_key_is_one_sum_and_its_newest_summary():
+    query = QUERIES["thresholds"]
+    stream = Events(2, [Batch(np.repeat([0, 1], 50), np.tile(np.arange(50) // 10, 2), np.arange(100))])
+    live = kept(slid(query, stream.counts(query), stream))
+    sums = added_up(fleet_of(query), live)
+    assert [(key, number, flag) for key, _, number, flag, _ in sums] == [(0, 0, 2), (0, 4, 0), (1, 0, 2), (1, 4, 0)]
+    assert [sums[1], sums[3]] == [live[4], live[9]]
+    alone = [live[0], live[5]]
+    assert added_up(fleet_of(query), alone) == alone
+
+
+def test_only_what_has_no_fine_part_is_added_up():
+    assert set(QUERIES) - set(ADDING) == {"five digits", "raw", "no guarantee", "paper", "paper with few-k"}
+
+
 # -- bursts ---------------------------------------------------------------------------------------------------------
 
 WATCHED = FewK(high=0.5)  # at this depth a sub-window of some thirty values is enough to tell a burst
@@ -309,6 +372,10 @@ def test_a_burst_that_goes_on_is_remembered_over_every_step(query):
     steps = slid_in_steps(query, stream.counts(query), [np.full(2, stop) for stop in range(1, 25)])
     for key in range(2):
         assert told(steps, key) == stream.alone(query, key)
+    if fleet_of(query).adds_up:
+        sums = slid_with_sums(query, stream.counts(query), [np.full(2, stop) for stop in range(1, 25)], parts=1)
+        for key in range(2):
+            assert told(sums, key) == told(steps, key)
     results = told(steps, 0)
     goes_on = results.bursts & (results.burst_scores < 0.5)
     assert goes_on.any() or query.sub_windows == 1

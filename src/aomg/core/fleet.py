@@ -33,7 +33,7 @@ class Rows:
     """What is known of each key's sub-windows, ordered by key, kind and number.
 
     Row i is of key keys[i] and sub-window numbers[i], and its bytes are data[offsets[i] : offsets[i + 1]]. flags are
-    what the burst detector had said of live summaries.
+    what the burst detector had said of live summaries, or that a live row is a sum of them (`Fleet.add_up`).
     """
 
     keys: Integers
@@ -68,6 +68,31 @@ class Fleet:
     def keeps(self) -> int:
         """How many of the newest sub-window numbers have to be handed in again as live."""
         return self.query.sub_windows if self.sliding.refinement is None else 2 * self.query.sub_windows
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether live summaries can be added up. Those with a fine part are needed one by one."""
+        return self.sliding.refinement is None
+
+    def add_up(self, rows: Rows) -> Rows:
+        """The live summaries of each key as two rows: the sum of all but the newest, and the newest. O(rows).
+
+        They stand in for the summaries in any `slide` in which none of these leaves the window.
+        """
+        size, bytes_ = rows.keys.size, int(rows.offsets[-1] - rows.offsets[0])
+        out = np.empty(k.SUM_ROOM * bytes_, np.uint8)
+        index = np.zeros((size + 1, k.KEPT_WIDTH), np.int64)
+        made = k.sum_keys(self.sliding.state, rows.keys, rows.numbers, rows.flags, rows.offsets, rows.data, out, index)
+        offsets = index[: made + 1, k.KEPT_START].copy()
+        index = index[:made]
+        return Rows(
+            index[:, k.KEPT_KEY],
+            index[:, k.KEPT_NUMBER],
+            np.full(made, LIVE, np.int64),
+            index[:, k.KEPT_FLAG],
+            offsets,
+            out[: offsets[-1]].copy(),
+        )
 
     def slide(
         self, rows: Rows, live_to: Integers, ends: Integers, answering: bool = True, keeping: bool = True

@@ -2124,6 +2124,9 @@ def push_counted(state, table, ring, bits, start, real, out):
 
 # what a row brings: a summary that is live already, counts of a sub-window, or the summary of one that closed elsewhere
 ROW_LIVE, ROW_COUNTS, ROW_SUMMARY = range(3)
+SUMMED, SUM_TAIL = 2, 24  # the flag of a live row that is a sum of summaries, and its bytes behind those of a summary
+MOST_SUMMED = 2**31 - 1  # events of a sum: its counts have 32 bits
+SUM_ROOM = 20  # a row of 4 bytes may become one of 70
 # how far `slide_keys` has come, so that it can go on after something grew
 P_ROW, P_KEY, P_NEXT, P_OPEN, P_RESULTS, P_KEPT, P_KEPT_BYTES, P_NEED, PROGRESS = range(9)
 DONE, RING_FULL, RESULTS_FULL, KEPT_FULL = range(4)
@@ -2417,7 +2420,7 @@ def _put_record(state, ring, words, data, first, last):
 
 
 @inlined
-def _rejoin(state, halves, ring, words, at, flag):
+def _rejoin(state, ring, words, at, flag):
     """Enter a summary that had entered before: what the burst detector said of it then is known."""
     where, envelope_rows, band_rows = _apply_head(state, words, at, 1)
     accumulate(state, ring, where, envelope_rows, band_rows)
@@ -2426,6 +2429,22 @@ def _rejoin(state, halves, ring, words, at, flag):
     elif flag < 0:
         state[LAST_RELEASE] = _word(words, at, HEAD_NUMBER)
     _join(state, words, at)
+
+
+@inlined
+def _rejoin_sum(state, ring, words, at, data, tail):
+    """Enter a sum of summaries, none of which leaves before the state is started again; its last words are at `tail`.
+
+    To the extremes it is as many summaries as it is of, each as wide as all of them.
+    """
+    where, envelope_rows, band_rows = _apply_head(state, words, at, 1)
+    accumulate(state, ring, where, envelope_rows, band_rows)
+    summaries = _get_word(data, tail)
+    state[LIVE_SUMMARIES] += summaries - 1
+    state[LAST_BURST] = max(state[LAST_BURST], _get_word(data, tail + 8))
+    state[LAST_RELEASE] = max(state[LAST_RELEASE], _get_word(data, tail + 16))
+    for _ in range(summaries):
+        _join(state, words, at)
 
 
 @compiled
@@ -2469,11 +2488,15 @@ def slide_keys(
         closing = progress[P_OPEN] != NONE
         more = row < size and keys[row] == key
         if not closing and more and kinds[row] == ROW_LIVE:
-            at = _put_record(state, ring, words, data, offsets[row], offsets[row + 1])
+            length = offsets[row + 1] - offsets[row] - (SUM_TAIL if flags[row] == SUMMED else 0)
+            at = _put_record(state, ring, words, data, offsets[row], offsets[row] + length)
             if at < 0:
-                progress[P_NEED] = offsets[row + 1] - offsets[row]
+                progress[P_NEED] = length
                 return RING_FULL
-            _rejoin(state, halves, ring, words, at, flags[row])
+            if flags[row] == SUMMED:
+                _rejoin_sum(state, ring, words, at, data, offsets[row + 1] - SUM_TAIL)
+            else:
+                _rejoin(state, ring, words, at, flags[row])
             progress[P_ROW] += 1
             progress[P_NEXT] = live_to[key]
             if row + 1 == size or keys[row + 1] != key or kinds[row + 1] != ROW_LIVE:
@@ -2558,6 +2581,31 @@ def _put_total_row(state, halves, ring, at, step, first, sparse):
 
 
 @inlined
+def _put_totals(state, halves, out, at, sparse):
+    """Write the sliding totals as the rows of a summary, from `at` on; returns their end and the rows of the band."""
+    before = np.int64(0)
+    for i in range(state[ACTIVE]):
+        super_ = state[state[AT_ACTIVE] + i]
+        first = state[AT_TOTAL] + place_of(state, super_) * 16
+        at = _put_total_row(state, halves, out, at, super_ - before, first, sparse)
+        before = super_
+    band_rows, before = np.int64(0), np.int64(0)
+    for i in range(state[ACTIVE]):
+        super_ = state[state[AT_ACTIVE] + i]
+        for b in range(16):
+            first = state[AT_FINE] + (place_of(state, super_) * 16 + b) * 16
+            if _sum_words(state, first) > 0:
+                bucket = (super_ << 4) | b
+                at = _put_total_row(state, halves, out, at, bucket - before, first, sparse)
+                before = bucket
+                band_rows += 1
+    while at & 7:
+        out[at] = 0
+        at += 1
+    return at, band_rows
+
+
+@inlined
 def _codes_at(state, rank):
     """The lowest and the highest code that the value of a rank, counted from below, may have."""
     i, below = 0, np.int64(0)
@@ -2615,26 +2663,7 @@ def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
             continue
         low, high = _codes_at(state, rank_of(state[phi + PHI_NUMERATOR], state[phi + PHI_DENOMINATOR], count))
         target[HEAD_WORDS + column] = low | (high << CODE_SHIFT)
-    sparse = count >= SPARSE_FROM
-    at, before = 8 * size, np.int64(0)
-    for i in range(state[ACTIVE]):
-        super_ = state[state[AT_ACTIVE] + i]
-        first = state[AT_TOTAL] + place_of(state, super_) * 16
-        at = _put_total_row(state, halves, out, at, super_ - before, first, sparse)
-        before = super_
-    band_rows, before = np.int64(0), np.int64(0)
-    for i in range(state[ACTIVE]):
-        super_ = state[state[AT_ACTIVE] + i]
-        for b in range(16):
-            first = state[AT_FINE] + (place_of(state, super_) * 16 + b) * 16
-            if _sum_words(state, first) > 0:
-                bucket = (super_ << 4) | b
-                at = _put_total_row(state, halves, out, at, bucket - before, first, sparse)
-                before = bucket
-                band_rows += 1
-    while at & 7:
-        out[at] = 0
-        at += 1
+    at, band_rows = _put_totals(state, halves, out, 8 * size, count >= SPARSE_FROM)
     target[HEAD_NUMBER] = words[(starts[0] >> 3) + HEAD_NUMBER]
     target[HEAD_COUNT] = count
     target[HEAD_MINIMUM], target[HEAD_MAXIMUM] = _bits(minimum), _bits(maximum)
@@ -2642,3 +2671,84 @@ def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
     target[HEAD_ROWS] = state[ACTIVE] | (band_rows << 32)
     restart(state)
     return at
+
+
+@inlined
+def _sum_summaries(state, first, last, numbers, flags, offsets, data, out, at):
+    """Write the sum of the summaries of rows first to last (exclusive), which are one key's, at `at`; returns its end.
+
+    Behind the bytes of a summary, whose quantiles span those of all, come three words: how many summaries it is of,
+    and the numbers of the last one that began a burst and of the last that ended one.
+    """
+    restart(state)
+    halves = state.view(np.int32)
+    words, target = data.view(np.int64), out.view(np.int64)
+    quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
+    size = HEAD_WORDS + quantiles + 2 * thresholds
+    head = target[at >> 3 : (at >> 3) + size]
+    source = words[offsets[first] >> 3 : (offsets[first] >> 3) + size]
+    for j in range(size):
+        head[j] = source[j]
+    domain = source[HEAD_LENGTH] >> DOMAIN_SHIFT
+    burst, release = NONE, NONE
+    for row in range(first, last):
+        source = words[offsets[row] >> 3 : (offsets[row] >> 3) + size]
+        if row > first:
+            head[HEAD_COUNT] += source[HEAD_COUNT]
+            head[HEAD_MINIMUM] = _bits(min(_double(head[HEAD_MINIMUM]), _double(source[HEAD_MINIMUM])))
+            head[HEAD_MAXIMUM] = _bits(max(_double(head[HEAD_MAXIMUM]), _double(source[HEAD_MAXIMUM])))
+            if source[HEAD_LENGTH] >> DOMAIN_SHIFT != domain:
+                domain = BOTH
+            for q in range(HEAD_WORDS, HEAD_WORDS + quantiles):
+                low = min(head[q] & CODE_MASK, source[q] & CODE_MASK)
+                head[q] = low | (max(head[q] >> CODE_SHIFT, source[q] >> CODE_SHIFT) << CODE_SHIFT)
+            for j in range(HEAD_WORDS + quantiles, size):
+                head[j] += source[j]
+        if flags[row] > 0:
+            burst = numbers[row]
+        elif flags[row] < 0:
+            release = numbers[row]
+        accumulate(state, data, offsets[row] + 8 * size, source[HEAD_ROWS] & LENGTH_MASK, source[HEAD_ROWS] >> 32)
+    end, band_rows = _put_totals(state, halves, out, at + 8 * size, head[HEAD_COUNT] >= SPARSE_FROM)
+    head[HEAD_LENGTH] = (end - at) | (domain << DOMAIN_SHIFT)
+    head[HEAD_ROWS] = state[ACTIVE] | (band_rows << 32)
+    restart(state)
+    target[end >> 3] = last - first
+    target[(end >> 3) + 1] = burst
+    target[(end >> 3) + 2] = release
+    return end + SUM_TAIL
+
+
+@compiled
+def sum_keys(state, keys, numbers, flags, offsets, data, out, index):
+    """Write the live rows of each key as two: the sum of all but the newest, and the newest; returns how many.
+
+    `index` gets the key, number, start and flag of each. Rows stay as they are where there is nothing to add up, or
+    more events than a sum can hold. Rows are ordered by key and number, their bytes begin at multiples of 8; `out`
+    needs SUM_ROOM times the bytes. The state has nothing live and is left so.
+    """
+    words = data.view(np.int64)
+    size, made, at = keys.size, 0, np.int64(0)
+    row = 0
+    while row < size:
+        last = row
+        events = np.int64(0)
+        while last + 1 < size and keys[last + 1] == keys[row]:
+            events += words[(offsets[last] >> 3) + HEAD_COUNT]
+            last += 1
+        if last - row > 1 and events <= MOST_SUMMED:
+            index[made, KEPT_KEY], index[made, KEPT_NUMBER] = keys[row], numbers[row]
+            index[made, KEPT_START], index[made, KEPT_FLAG] = at, SUMMED
+            at = _sum_summaries(state, row, last, numbers, flags, offsets, data, out, at)
+            made += 1
+            row = last
+        while row <= last:
+            index[made, KEPT_KEY], index[made, KEPT_NUMBER] = keys[row], numbers[row]
+            index[made, KEPT_START], index[made, KEPT_FLAG] = at, flags[row]
+            for j in range(offsets[row], offsets[row + 1]):
+                out[at] = data[j]
+                at += 1
+            made += 1
+            row += 1
+    index[made, KEPT_START] = at
+    return made

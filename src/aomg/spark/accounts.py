@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -68,12 +69,12 @@ def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
         _state(spark, checkpoint, name).select(
             f.col("key.shard").alias("shard"), f.col("user_map_value.content").alias("content")
         )
-        for name in ("open", "live")
+        for name in ("open", "live", "summaries")
     ]
     clock = _state(spark, checkpoint, "clock").select(
         f.col("key.shard").alias("shard"), f.col("value.closed_to").alias("latest")
     )
-    parcels = contents[0].unionByName(contents[1]).join(clock, "shard", "left")
+    parcels = reduce(lambda known, more: known.unionByName(more), contents).join(clock, "shard", "left")
     nothing = {name: f.lit(0).cast("long").alias(name) for name in ("epoch", "came", "refused", "future")}
     columns = [nothing.get(name, f.col(name)) for name in PARCELS.names]
     answer = Answer(query, by, arrow_time(time))

@@ -62,11 +62,11 @@ def _due(query: Query, keys: Integers, numbers: Integers, seen: Integers, closed
     return closes
 
 
-def living(tables: Sequence[pa.Table], keeps: int) -> pa.Table:
+def newest(tables: Sequence[pa.Table], keeps: int) -> pa.Table:
     """The summaries that later windows need: the newest ones of each key."""
     table = pa.concat_tables(tables)
     keys, _ = key_ids(by_columns(table), table.num_rows)
     numbers = np.asarray(table["number"])
-    newest = np.full(int(keys.max()) + 1 if keys.size else 0, NEVER, np.int64)
-    np.maximum.at(newest, keys, numbers)
-    return table.filter(pa.array(numbers > newest[keys] - keeps))
+    latest = np.full(int(keys.max()) + 1 if keys.size else 0, NEVER, np.int64)
+    np.maximum.at(latest, keys, numbers)
+    return table.filter(pa.array(numbers > latest[keys] - keeps))

@@ -4,7 +4,7 @@ Each micro-batch brings tallies. They wait, added up by sub-window, until the wa
 then a timer closes it, for every key of the shard at once, in the same micro-batch as every other shard does. Kept are
 
 * `open`: the tallies of sub-windows that have not closed, an entry for each micro-batch,
-* `live`: the summaries that a window still needs, an entry for each time that sub-windows closed,
+* the summaries that a window still needs (`aomg.spark.living`),
 * `clock`: up to where the shard has answered, and how many entries there were and are,
 * `accounts`: what became of every event,
 * `layout`: the query that this state belongs to.
@@ -20,13 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import types as t
-from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from aomg.errors import StateError
-from aomg.spark.counted import Counted, living
+from aomg.spark.counted import Counted, newest
 from aomg.spark.intake import Source, stream_columns
 from aomg.spark.level1 import FIRST, NEVER, PARCELS, Level1, merged, parcel
 from aomg.spark.level2 import Answer, Shard, by_shard, slide
+from aomg.spark.living import Living, entries, map_state, put, remove
 from aomg.spark.parcels import pack, shard_ids, unpack
 from aomg.spark.worker import fleet_of, settle
 
@@ -106,8 +107,8 @@ class ShardProcessor(StatefulProcessor):
         self._layout = handle.getValueState("layout", "text string")
         self._clock = handle.getValueState("clock", ", ".join(f"{name} long" for name in CLOCK))
         self._accounts = handle.getValueState("accounts", ", ".join(f"{name} long" for name in ACCOUNTS))
-        self._open = handle.getMapState("open", "entry long", "content binary")
-        self._live = handle.getMapState("live", "entry long", "content binary")
+        self._open = map_state(handle, "open")
+        self._living = Living(handle, self._answer.query)
 
     def close(self) -> None:
         """Nothing to let go."""
@@ -117,11 +118,14 @@ class ShardProcessor(StatefulProcessor):
     def handleInitialState(self, key: Any, initialState: Row, timerValues: Any) -> None:  # noqa: N802
         """Begin with the summaries of another run."""
         self._check_layout()
-        clock = self._read_clock()
-        self._add(self._live, unpack(initialState.content), clock)
-        if not self._answer.query.counted:
-            clock["closed_to"] = initialState.latest + 1
-            self._handle.registerTimer(self._due(initialState.latest + 1))
+        clock, end = self._read_clock(), initialState.latest + 1
+        rows = unpack(initialState.content)
+        if self._answer.query.counted:
+            self._living.replace({}, rows, _next_entry(clock))
+        else:
+            self._living.keep({}, rows, end, _next_entry(clock))
+            clock["closed_to"] = end
+            self._handle.registerTimer(self._due(end))
         self._write_clock(clock)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
@@ -156,16 +160,16 @@ class ShardProcessor(StatefulProcessor):
         accounts["open"] += pc.sum(table["seen"]).as_py()
         self._handle.registerTimer(self._due(pc.min(table["number"]).as_py()))
         if clock["waiting"] >= _ADD_UP:
-            waiting = self._read(self._open)
-            self._remove(self._open, waiting)
+            waiting = entries(self._open)
+            remove(self._open, waiting)
             table = merged(self._answer.query, pa.concat_tables([*waiting.values(), table]))
             clock["waiting"] = 0
-        self._add(self._open, table, clock)
+        put(self._open, _next_entry(clock), table)
         clock["waiting"] += 1
 
     def _take_counted(self, table: pa.Table, accounts: dict[str, int], clock: dict[str, int]) -> pa.Table | None:
         """Windows counted in elements: each key has its own time, so its sub-windows close when they are full."""
-        live, waiting = self._read(self._live), self._read(self._open)
+        live, waiting = self._living.recent(), entries(self._open)
         taken = Counted(self._answer.query, list(live.values()), list(waiting.values()), table)
         accounts["late"] += taken.late
         accounts["open"] += taken.came - taken.late - taken.used
@@ -174,10 +178,10 @@ class ShardProcessor(StatefulProcessor):
         answers, kept = slide(self._answer, [*lives_on, taken.due], NEVER, NEVER)
         if kept is not None:
             keeps = fleet_of(self._answer.query).keeps
-            self._remove(self._live, live)
-            self._add(self._live, living([*live.values(), kept], keeps), clock)
-        self._remove(self._open, waiting)
-        self._add(self._open, taken.waiting, clock)
+            self._living.replace(live, newest([*live.values(), kept], keeps), _next_entry(clock))
+        remove(self._open, waiting)
+        if taken.waiting.num_rows:
+            put(self._open, _next_entry(clock), taken.waiting)
         return answers
 
     # -- when time has passed ---------------------------------------------------------------------------------------
@@ -188,25 +192,21 @@ class ShardProcessor(StatefulProcessor):
         end, clock = self._passed(timerValues), self._read_clock()
         if end <= clock["closed_to"]:
             return
-        due = self._due_rows(end, clock)
-        needed = end - fleet_of(self._answer.query).keeps
-        live = self._read(self._live)
-        gone = {entry: table for entry, table in live.items() if pc.max(table["number"]).as_py() < needed}
-        answers, kept = slide(self._answer, [*live.values(), *due], clock["closed_to"], end)
-        self._remove(self._live, gone)
-        if kept is not None and not self._answer.summaries:
-            kept = kept.filter(pc.greater_equal(kept["number"], needed))
-            self._add(self._live, kept, clock)
+        due, recent = self._due_rows(end, clock), self._living.recent()
+        live = self._living.read(recent, end)
+        answers, closed = slide(self._answer, [*live, *due], clock["closed_to"], end)
+        if self._answer.summaries:
+            closed = None
+        if self._living.keep(recent, closed, end, _next_entry(clock)):
+            self._handle.registerTimer(self._due(end))
         clock["closed_to"] = end
         self._write_clock(clock)
-        if len(live) > len(gone) or (kept is not None and kept.num_rows and not self._answer.summaries):
-            self._handle.registerTimer(self._due(end))
         if answers is not None:
             yield Row(content=pack(answers))
 
     def _due_rows(self, end: int, clock: dict[str, int]) -> list[pa.Table]:
         """The tallies of sub-windows that close; the others go on waiting."""
-        waiting = self._read(self._open)
+        waiting = entries(self._open)
         if not waiting:
             return []
         table = pa.concat_tables(waiting.values())
@@ -218,8 +218,9 @@ class ShardProcessor(StatefulProcessor):
             accounts["used"] += events
             accounts["open"] -= events
             self._write_accounts(accounts)
-            self._remove(self._open, waiting)
-            self._add(self._open, rest, clock)
+            remove(self._open, waiting)
+            if rest.num_rows:
+                put(self._open, _next_entry(clock), rest)
             clock["waiting"] = min(rest.num_rows, 1)
         if rest.num_rows:
             self._handle.registerTimer(self._due(pc.min(rest["number"]).as_py()))
@@ -254,18 +255,6 @@ class ShardProcessor(StatefulProcessor):
     def _write_clock(self, clock: dict[str, int]) -> None:
         self._clock.update(tuple(clock[name] for name in CLOCK))
 
-    def _read(self, state: MapState) -> dict[int, pa.Table]:
-        return {entry: unpack(content) for (entry,), (content,) in state.iterator()}
-
-    def _add(self, state: MapState, table: pa.Table, clock: dict[str, int]) -> None:
-        if table.num_rows:
-            state.updateValue((clock["entry"],), (pack(table, "lz4"),))
-            clock["entry"] += 1
-
-    def _remove(self, state: MapState, entries: Iterable[int]) -> None:
-        for entry in entries:
-            state.removeKey((entry,))
-
     def _read_accounts(self) -> dict[str, int]:
         known = self._accounts.get()
         if known is None:
@@ -274,6 +263,12 @@ class ShardProcessor(StatefulProcessor):
 
     def _write_accounts(self, accounts: dict[str, int]) -> None:
         self._accounts.update(tuple(accounts[name] for name in ACCOUNTS))
+
+
+def _next_entry(clock: dict[str, int]) -> int:
+    """A number for an entry that no other has had."""
+    clock["entry"] += 1
+    return clock["entry"]
 
 
 def difference(known: str, asked: str) -> str:

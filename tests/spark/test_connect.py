@@ -19,11 +19,7 @@ from aomg.spark import quantiles
 
 PACKAGES = {"grpc": "grpcio", "grpc_status": "grpcio-status", "google.rpc": "googleapis-common-protos"}
 MISSING = [package for module, package in PACKAGES.items() if find_spec(module.split(".")[0]) is None]
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.skipif(bool(MISSING), reason=f"Spark Connect needs {', '.join(MISSING)}"),
-]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"Spark Connect needs {', '.join(MISSING)}")
 
 QUERY = Query("5 minutes", "1 minute", quantiles=(0.5, 0.99), thresholds=(1000.0,), lateness="20 seconds")
 

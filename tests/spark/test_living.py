@@ -80,11 +80,10 @@ def stepwise(query: Query, rows: pa.Table, ends: list[int]) -> tuple[pa.Table, S
     numbers = np.asarray(rows["number"])
     for entry, end in enumerate(ends):
         before = sum(known.read for known in store.maps.values())
-        recent = living.recent()
-        live = living.read(recent, end)
+        known = living.known()
         due = rows.filter(pa.array((numbers >= closed_to) & (numbers < end)))
-        found, closed = slide(answer, [*live, due], closed_to, end)
-        living.keep(recent, closed, end, entry)
+        found, closed = slide(answer, [*living.rows(known, end), due], closed_to, end)
+        living.keep(known, closed, closed_to, end, entry)
         answers += [] if found is None else [found]
         closed_to = end
         reads.append(sum(known.read for known in store.maps.values()) - before)

@@ -123,7 +123,7 @@ class ShardProcessor(StatefulProcessor):
         if self._answer.query.counted:
             self._living.replace({}, rows, _next_entry(clock))
         else:
-            self._living.keep({}, rows, end, _next_entry(clock))
+            self._living.keep(self._living.known(), rows, clock["closed_to"], end, _next_entry(clock))
             clock["closed_to"] = end
             self._handle.registerTimer(self._due(end))
         self._write_clock(clock)
@@ -169,7 +169,7 @@ class ShardProcessor(StatefulProcessor):
 
     def _take_counted(self, table: pa.Table, accounts: dict[str, int], clock: dict[str, int]) -> pa.Table | None:
         """Windows counted in elements: each key has its own time, so its sub-windows close when they are full."""
-        live, waiting = self._living.recent(), entries(self._open)
+        live, waiting = self._living.known().recent, entries(self._open)
         taken = Counted(self._answer.query, list(live.values()), list(waiting.values()), table)
         accounts["late"] += taken.late
         accounts["open"] += taken.came - taken.late - taken.used
@@ -180,8 +180,7 @@ class ShardProcessor(StatefulProcessor):
             keeps = fleet_of(self._answer.query).keeps
             self._living.replace(live, newest([*live.values(), kept], keeps), _next_entry(clock))
         remove(self._open, waiting)
-        if taken.waiting.num_rows:
-            put(self._open, _next_entry(clock), taken.waiting)
+        put(self._open, _next_entry(clock), taken.waiting)
         return answers
 
     # -- when time has passed ---------------------------------------------------------------------------------------
@@ -192,12 +191,11 @@ class ShardProcessor(StatefulProcessor):
         end, clock = self._passed(timerValues), self._read_clock()
         if end <= clock["closed_to"]:
             return
-        due, recent = self._due_rows(end, clock), self._living.recent()
-        live = self._living.read(recent, end)
-        answers, closed = slide(self._answer, [*live, *due], clock["closed_to"], end)
+        due, known = self._due_rows(end, clock), self._living.known()
+        answers, closed = slide(self._answer, [*self._living.rows(known, end), *due], clock["closed_to"], end)
         if self._answer.summaries:
             closed = None
-        if self._living.keep(recent, closed, end, _next_entry(clock)):
+        if self._living.keep(known, closed, clock["closed_to"], end, _next_entry(clock)):
             self._handle.registerTimer(self._due(end))
         clock["closed_to"] = end
         self._write_clock(clock)
@@ -219,8 +217,7 @@ class ShardProcessor(StatefulProcessor):
             accounts["open"] -= events
             self._write_accounts(accounts)
             remove(self._open, waiting)
-            if rest.num_rows:
-                put(self._open, _next_entry(clock), rest)
+            put(self._open, _next_entry(clock), rest)
             clock["waiting"] = min(rest.num_rows, 1)
         if rest.num_rows:
             self._handle.registerTimer(self._due(pc.min(rest["number"]).as_py()))

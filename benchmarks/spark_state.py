@@ -10,13 +10,13 @@ from pathlib import Path
 
 from pyspark.sql import functions as f
 
-from aomg.spark.living import MAPS
+from aomg import Query
+from aomg.spark.living import maps_of
 from benchmarks.measure import Figure
 from benchmarks.spark import QUERY, Data, default_query, new_folder, pingmesh_events, run_stream, say, spark
 
 AIM = 0.02
 SHORT = QUERY.replace(size="2 minutes", period="10 seconds")
-VARIABLES = (*MAPS, "open")
 
 
 def run(quick: bool) -> list[Figure]:
@@ -49,7 +49,7 @@ def _kept(data: Data, keys: int) -> dict[str, float]:
     """Bytes for each key after 80 minutes."""
     checkpoint = new_folder("state")
     run_stream(default_query(data.part("part-0[0-7].parquet").stream()), checkpoint)
-    return _bytes(checkpoint, keys)
+    return _bytes(checkpoint, keys, QUERY)
 
 
 def _growth(data: Data, keys: int) -> tuple[dict[str, float], dict[str, float]]:
@@ -61,13 +61,13 @@ def _growth(data: Data, keys: int) -> tuple[dict[str, float], dict[str, float]]:
         for path in data.part(files).paths:
             shutil.copy2(path, seen)
         run_stream(plan(Data(seen).stream()), checkpoint)
-        found.append(_bytes(checkpoint, keys))
+        found.append(_bytes(checkpoint, keys, SHORT))
     return found[0], found[1]
 
 
-def _bytes(checkpoint: Path, keys: int) -> dict[str, float]:
+def _bytes(checkpoint: Path, keys: int, query: Query) -> dict[str, float]:
     found = {}
-    for variable in VARIABLES:
+    for variable in (*maps_of(query), "open"):
         state = spark().read.format("statestore").option("stateVarName", variable).load(str(checkpoint))
         total = state.agg(f.coalesce(f.sum(f.length("user_map_value.content")), f.lit(0))).first()
         found[variable] = total[0] / keys

@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -56,3 +58,27 @@ def test_compiled_kernels_are_where_numba_says():
     assert cache is not None and is_writable(cache)
     named = os.environ.get("NUMBA_CACHE_DIR")
     assert cache.is_relative_to(named) if named else cache.name
+
+
+def test_the_package_can_be_imported_where_numba_finds_no_place_for_kernels(tmp_path):
+    """As in a container with a read-only file system and no home: here Numba is left without its own places."""
+    code = (
+        "import numba.core.caching as c\n"
+        "c.CacheImpl._locator_classes = [c.UserProvidedCacheLocator]\n"
+        "import aomg, aomg.caches\n"
+        "print(aomg.caches.kernel_cache())"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment["XDG_CACHE_HOME"] = str(tmp_path)
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    assert Path(found.stdout.strip()).is_relative_to(tmp_path / "aomg" / "kernels")
+
+
+def test_importing_the_package_imports_no_backend():
+    backends = {"pyspark", "pyarrow", "pandas", "datasketches", "typer", "rich", "starlette", "uvicorn", "plotly"}
+    code = f"import sys, aomg; print(sorted({backends!r} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    assert found.stdout.strip() == "[]"

@@ -7,6 +7,7 @@
 True
 """
 
+import aomg.caches  # first: finds a place for compiled kernels
 from aomg.core.operator import Operator
 from aomg.errors import AomgError, FinishedError, InputError, QueryError, StateError, UnknownQuantileError
 from aomg.query import FewK, Query

@@ -1,11 +1,14 @@
-"""Where files go that are made once and used again: compiled kernels, the start script of a packaged Java."""
+"""Where files go that are made once and used again: compiled kernels, the start script of a packaged Java.
+
+Importing this module makes sure that Numba has a place for compiled kernels; the package imports it first.
+"""
 
 import os
 import sys
 import tempfile
 from pathlib import Path
 
-from aomg.core import kernels
+import numba
 
 
 def cache_directory() -> Path:
@@ -23,6 +26,8 @@ def kernel_cache() -> Path | None:
 
     It is NUMBA_CACHE_DIR, or lies beside the source, or where that cannot be written in the user's own cache.
     """
+    from aomg.core import kernels  # not before a place was found for it
+
     for kernel in vars(kernels).values():
         path = getattr(getattr(kernel, "stats", None), "cache_path", None)
         if path:
@@ -62,3 +67,14 @@ def _temporary() -> Path:
             if facts.st_uid == os.getuid() and not facts.st_mode & 0o022:
                 return directory
     return Path(tempfile.mkdtemp(prefix="aomg-"))
+
+
+def _find_kernel_cache() -> None:
+    """Have Numba use our directory where it finds none of its own: it would refuse to load a kernel, cached or not."""
+    try:
+        numba.njit(cache=True)(_preferred)  # only asks for a place: nothing is compiled
+    except RuntimeError:
+        numba.config.CACHE_DIR = str(cache_directory() / "kernels")
+
+
+_find_kernel_cache()

@@ -144,7 +144,7 @@ def test_a_first_try_on_a_machine_without_java_runs_a_batch_and_a_stream_on_jdk4
     settings = seen["settings"]
     assert settings["spark.app.name"] == "aomg" and settings["spark.master"] == "local[*]"
     assert settings["spark.sql.session.timeZone"] == "UTC"
-    assert int(settings["spark.sql.shuffle.partitions"]) == 2 * seen["cores"]
+    assert int(settings["spark.sql.shuffle.partitions"]) == seen["cores"]
     assert settings["spark.driver.memory"] == "600m"
     assert settings["spark.sql.execution.arrow.maxBytesPerBatch"] == "2147483647"
     assert settings["spark.driver.extraJavaOptions"].endswith(" -Daomg.test=yes")

@@ -11,10 +11,11 @@ from pyspark.sql import functions as f
 from aomg.errors import InputError
 from aomg.query import Query
 from aomg.spark.columns import FIXED, arrow_time, names_of
+from aomg.spark.ledger import ACCOUNTS
 from aomg.spark.level1 import NEVER, PARCELS
 from aomg.spark.level2 import Answer, by_shard, slide
+from aomg.spark.living import summaries_of
 from aomg.spark.parcels import unpack
-from aomg.spark.stream import ACCOUNTS
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def accounts(spark: SparkSession, checkpoint: str) -> Accounts:
 
 def _totals(spark: SparkSession, checkpoint: str) -> dict[str, int]:
     sums = [(f.max if name == "latest" else f.sum)(f"value.{name}").alias(name) for name in ACCOUNTS]
-    found = _state(spark, checkpoint, "accounts").agg(*sums).collect()[0].asDict()
+    found = _state(spark, checkpoint, "ledger").agg(*sums).collect()[0].asDict()
     return {name: (NEVER if name == "latest" else 0) if found[name] is None else int(found[name]) for name in ACCOUNTS}
 
 
@@ -69,12 +70,12 @@ def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
         _state(spark, checkpoint, name).select(
             f.col("key.shard").alias("shard"), f.col("user_map_value.content").alias("content")
         )
-        for name in ("open", "live", "summaries")
+        for name in ("open", *summaries_of(query))
     ]
-    clock = _state(spark, checkpoint, "clock").select(
+    ledger = _state(spark, checkpoint, "ledger").select(
         f.col("key.shard").alias("shard"), f.col("value.closed_to").alias("latest")
     )
-    parcels = reduce(lambda known, more: known.unionByName(more), contents).join(clock, "shard", "left")
+    parcels = reduce(lambda known, more: known.unionByName(more), contents).join(ledger, "shard", "left")
     nothing = {name: f.lit(0).cast("long").alias(name) for name in ("epoch", "came", "refused", "future")}
     columns = [nothing.get(name, f.col(name)) for name in PARCELS.names]
     answer = Answer(query, by, arrow_time(time))

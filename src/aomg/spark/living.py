@@ -64,12 +64,31 @@ class Known:
     blocks: dict[int, bytes]
 
 
+def block_of(query: Query) -> int:
+    """How many sub-windows a block has; 0 where there are no blocks."""
+    forms = query.sub_windows >= _SHORT and not query.counted and fleet_of(query).adds_up
+    return isqrt(query.sub_windows) if forms else 0
+
+
+def maps_of(query: Query) -> tuple[str, ...]:
+    """The maps that are kept for a query."""
+    return MAPS if block_of(query) else MAPS[:1]
+
+
+def summaries_of(query: Query) -> tuple[str, ...]:
+    """The maps that have the live summaries themselves, rather than sums of them."""
+    return ("live", "summaries") if block_of(query) else ("live",)
+
+
 class Living:
     """A shard's live summaries: `known` at the beginning of a step, the `rows` that it needs, `keep` what it leaves."""
 
     def __init__(self, handle: StatefulProcessorHandle, query: Query) -> None:
         self._query = query
-        self._live, self._blocks, self._summaries = (map_state(handle, name) for name in MAPS)
+        self._length = block_of(query)
+        self._live = map_state(handle, "live")
+        if self._length:
+            self._blocks, self._summaries = map_state(handle, "blocks"), map_state(handle, "summaries")
 
     def known(self) -> Known:
         """Read what is kept, but for the summaries in blocks."""
@@ -90,8 +109,9 @@ class Living:
         """
         needed = end - fleet_of(self._query).keeps
         gone = [block for block in known.blocks if (block + 1) * self._length <= needed]
-        remove(self._blocks, gone)
-        remove(self._summaries, gone)
+        if gone:
+            remove(self._blocks, gone)
+            remove(self._summaries, gone)
         recent = {number: table for number, table in known.recent.items() if _highest(table) >= needed}
         remove(self._live, known.recent.keys() - recent.keys())
         fresh = [table for table in [*recent.values(), _from(closed, needed)] if table is not None and table.num_rows]
@@ -107,13 +127,6 @@ class Living:
         """Have these rows, as `entry`, in the place of all recent ones."""
         remove(self._live, recent)
         put(self._live, entry, kept)
-
-    @property
-    def _length(self) -> int:
-        """Sub-windows of a block; 0 where there are no blocks."""
-        query = self._query
-        forms = query.sub_windows >= _SHORT and not query.counted and fleet_of(query).adds_up
-        return isqrt(query.sub_windows) if forms else 0
 
     def _content(self, block: int) -> bytes:
         """The summaries of a block."""

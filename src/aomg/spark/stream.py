@@ -5,9 +5,7 @@ then a timer closes it, for every key of the shard at once, in the same micro-ba
 
 * `open`: the tallies of sub-windows that have not closed, an entry for each micro-batch,
 * the summaries that a window still needs (`aomg.spark.living`),
-* `clock`: up to where the shard has answered, and how many entries there were and are,
-* `accounts`: what became of every event,
-* `layout`: the query that this state belongs to.
+* `ledger`: whose state it is, how far the shard has come, and what became of every event (`aomg.spark.ledger`).
 
 Everything is a function of the events and the watermark; Spark's checkpoint makes it exactly once.
 """
@@ -25,6 +23,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from aomg.errors import StateError
 from aomg.spark.counted import Counted, newest
 from aomg.spark.intake import Source, stream_columns
+from aomg.spark.ledger import SCHEMA, Ledger
 from aomg.spark.level1 import FIRST, NEVER, PARCELS, Level1, merged, parcel
 from aomg.spark.level2 import Answer, Shard, by_shard, slide
 from aomg.spark.living import Living, entries, map_state, put, remove
@@ -34,8 +33,6 @@ from aomg.spark.worker import fleet_of, settle
 _ADD_UP = 16  # micro-batches whose tallies wait as they came
 
 OUTPUT = t.StructType([t.StructField("content", t.BinaryType())])
-CLOCK = ("closed_to", "entry", "waiting")
-ACCOUNTS = ("used", "late", "open", "came", "refused", "future", "latest")
 
 
 def stream_answers(
@@ -99,14 +96,13 @@ class ShardProcessor(StatefulProcessor):
 
     def __init__(self, answer: Answer, layout: str) -> None:
         self._answer = answer
-        self._layout_text = layout
+        self._layout = layout
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Name what is kept."""
+        """Name what is kept: each name costs Spark some milliseconds in every task."""
+        fleet_of(self._answer.query)
         self._handle = handle
-        self._layout = handle.getValueState("layout", "text string")
-        self._clock = handle.getValueState("clock", ", ".join(f"{name} long" for name in CLOCK))
-        self._accounts = handle.getValueState("accounts", ", ".join(f"{name} long" for name in ACCOUNTS))
+        self._ledger = handle.getValueState("ledger", SCHEMA)
         self._open = map_state(handle, "open")
         self._living = Living(handle, self._answer.query)
 
@@ -117,92 +113,89 @@ class ShardProcessor(StatefulProcessor):
 
     def handleInitialState(self, key: Any, initialState: Row, timerValues: Any) -> None:  # noqa: N802
         """Begin with the summaries of another run."""
-        self._check_layout()
-        clock, end = self._read_clock(), initialState.latest + 1
+        ledger, end = self._read_ledger(), initialState.latest + 1
         rows = unpack(initialState.content)
         if self._answer.query.counted:
-            self._living.replace({}, rows, _next_entry(clock))
+            self._living.replace({}, rows, ledger.next_entry())
         else:
-            self._living.keep(self._living.known(), rows, clock["closed_to"], end, _next_entry(clock))
-            clock["closed_to"] = end
+            self._living.keep(self._living.known(), rows, ledger.closed_to, end, ledger.next_entry())
+            ledger.closed_to = end
             self._handle.registerTimer(self._due(end))
-        self._write_clock(clock)
+        self._ledger.update(ledger.row())
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
         """Count the tallies of a micro-batch; those of closed sub-windows are late."""
-        self._check_layout()
-        accounts, clock = self._read_accounts(), self._read_clock()
+        ledger = self._read_ledger()
         tables = []
         for row in rows:
-            accounts["latest"] = max(accounts["latest"], row.latest)
-            for name in ("came", "refused", "future"):
-                accounts[name] += row[name]
+            ledger.latest = max(ledger.latest, row.latest)
+            ledger.came += row.came
+            ledger.refused += row.refused
+            ledger.future += row.future
             if row.content is not None:
                 tables.append(unpack(row.content))
         answers = None
         if tables and self._answer.query.counted:
-            answers = self._take_counted(pa.concat_tables(tables), accounts, clock)
+            answers = self._take_counted(pa.concat_tables(tables), ledger)
         elif tables:
-            clock["passed"] = max(clock["closed_to"], self._passed(timerValues))
-            self._take(pa.concat_tables(tables), accounts, clock)
-        self._write_accounts(accounts)
-        self._write_clock(clock)
+            self._take(pa.concat_tables(tables), ledger, max(ledger.closed_to, self._passed(timerValues)))
+        self._ledger.update(ledger.row())
         if answers is not None:
             yield Row(content=pack(answers))
 
-    def _take(self, table: pa.Table, accounts: dict[str, int], clock: dict[str, int]) -> None:
+    def _take(self, table: pa.Table, ledger: Ledger, passed: int) -> None:
         """Put tallies to those that wait for their sub-windows to close; add them up now and then."""
-        late = pc.less(table["number"], clock.pop("passed"))
-        accounts["late"] += pc.sum(pc.filter(table["seen"], late)).as_py() or 0
+        late = pc.less(table["number"], passed)
+        ledger.late += pc.sum(pc.filter(table["seen"], late)).as_py() or 0
         table = table.filter(pc.invert(late))
         if table.num_rows == 0:
             return
-        accounts["open"] += pc.sum(table["seen"]).as_py()
+        ledger.open += pc.sum(table["seen"]).as_py()
         self._handle.registerTimer(self._due(pc.min(table["number"]).as_py()))
-        if clock["waiting"] >= _ADD_UP:
+        if ledger.waiting >= _ADD_UP:
             waiting = entries(self._open)
             remove(self._open, waiting)
             table = merged(self._answer.query, pa.concat_tables([*waiting.values(), table]))
-            clock["waiting"] = 0
-        put(self._open, _next_entry(clock), table)
-        clock["waiting"] += 1
+            ledger.waiting = 0
+        put(self._open, ledger.next_entry(), table)
+        ledger.waiting += 1
 
-    def _take_counted(self, table: pa.Table, accounts: dict[str, int], clock: dict[str, int]) -> pa.Table | None:
+    def _take_counted(self, table: pa.Table, ledger: Ledger) -> pa.Table | None:
         """Windows counted in elements: each key has its own time, so its sub-windows close when they are full."""
         live, waiting = self._living.known().recent, entries(self._open)
         taken = Counted(self._answer.query, list(live.values()), list(waiting.values()), table)
-        accounts["late"] += taken.late
-        accounts["open"] += taken.came - taken.late - taken.used
-        accounts["used"] += taken.used
+        ledger.late += taken.late
+        ledger.open += taken.came - taken.late - taken.used
+        ledger.used += taken.used
         lives_on = [] if self._answer.summaries else list(live.values())
         answers, kept = slide(self._answer, [*lives_on, taken.due], NEVER, NEVER)
         if kept is not None:
             keeps = fleet_of(self._answer.query).keeps
-            self._living.replace(live, newest([*live.values(), kept], keeps), _next_entry(clock))
+            self._living.replace(live, newest([*live.values(), kept], keeps), ledger.next_entry())
         remove(self._open, waiting)
-        put(self._open, _next_entry(clock), taken.waiting)
+        put(self._open, ledger.next_entry(), taken.waiting)
         return answers
 
     # -- when time has passed ---------------------------------------------------------------------------------------
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802
         """Close every sub-window that the watermark has passed, and answer for each and for idle ones."""
-        self._check_layout()
-        end, clock = self._passed(timerValues), self._read_clock()
-        if end <= clock["closed_to"]:
+        end, ledger = self._passed(timerValues), self._read_ledger()
+        start = ledger.closed_to
+        if end <= start:
             return
-        due, known = self._due_rows(end, clock), self._living.known()
-        answers, closed = slide(self._answer, [*self._living.rows(known, end), *due], clock["closed_to"], end)
+        due, known = self._due_rows(end, ledger), self._living.known()
+        answers, closed = slide(self._answer, [*self._living.rows(known, end), *due], start, end)
         if self._answer.summaries:
             closed = None
-        if self._living.keep(known, closed, clock["closed_to"], end, _next_entry(clock)):
+        if self._living.keep(known, closed, start, end, ledger.next_entry()):
             self._handle.registerTimer(self._due(end))
-        clock["closed_to"] = end
-        self._write_clock(clock)
+        ledger.closed_to = end
+        self._ledger.update(ledger.row())
         if answers is not None:
             yield Row(content=pack(answers))
 
-    def _due_rows(self, end: int, clock: dict[str, int]) -> list[pa.Table]:
+    def _due_rows(self, end: int, ledger: Ledger) -> list[pa.Table]:
         """The tallies of sub-windows that close; the others go on waiting."""
         waiting = entries(self._open)
         if not waiting:
@@ -211,14 +204,12 @@ class ShardProcessor(StatefulProcessor):
         passed = pc.less(table["number"], end)
         due, rest = table.filter(passed), table.filter(pc.invert(passed))
         if due.num_rows:
-            accounts = self._read_accounts()
             events = pc.sum(due["seen"]).as_py()
-            accounts["used"] += events
-            accounts["open"] -= events
-            self._write_accounts(accounts)
+            ledger.used += events
+            ledger.open -= events
             remove(self._open, waiting)
-            put(self._open, _next_entry(clock), rest)
-            clock["waiting"] = min(rest.num_rows, 1)
+            put(self._open, ledger.next_entry(), rest)
+            ledger.waiting = min(rest.num_rows, 1)
         if rest.num_rows:
             self._handle.registerTimer(self._due(pc.min(rest["number"]).as_py()))
         return [due]
@@ -236,36 +227,15 @@ class ShardProcessor(StatefulProcessor):
 
     # -- the state --------------------------------------------------------------------------------------------------
 
-    def _check_layout(self) -> None:
-        known = self._layout.get()
+    def _read_ledger(self) -> Ledger:
+        """The shard's ledger; refuses one that another query wrote."""
+        known = self._ledger.get()
         if known is None:
-            self._layout.update((self._layout_text,))
-        elif known[0] != self._layout_text:
-            raise StateError(difference(known[0], self._layout_text))
-
-    def _read_clock(self) -> dict[str, int]:
-        known = self._clock.get()
-        if known is None:
-            return {name: NEVER if name == "closed_to" else 0 for name in CLOCK}
-        return dict(zip(CLOCK, map(int, known), strict=True))
-
-    def _write_clock(self, clock: dict[str, int]) -> None:
-        self._clock.update(tuple(clock[name] for name in CLOCK))
-
-    def _read_accounts(self) -> dict[str, int]:
-        known = self._accounts.get()
-        if known is None:
-            return {name: NEVER if name == "latest" else 0 for name in ACCOUNTS}
-        return dict(zip(ACCOUNTS, map(int, known), strict=True))
-
-    def _write_accounts(self, accounts: dict[str, int]) -> None:
-        self._accounts.update(tuple(accounts[name] for name in ACCOUNTS))
-
-
-def _next_entry(clock: dict[str, int]) -> int:
-    """A number for an entry that no other has had."""
-    clock["entry"] += 1
-    return clock["entry"]
+            return Ledger(self._layout)
+        layout, *numbers = known
+        if layout != self._layout:
+            raise StateError(difference(layout, self._layout))
+        return Ledger(layout, *map(int, numbers))
 
 
 def difference(known: str, asked: str) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 from benchmarks import report
 from benchmarks.measure import Figure, machine
 
-NAMES = ("throughput", "scaling", "peers", "threads", "few_k", "accuracy", "state")
+NAMES = ("throughput", "scaling", "peers", "threads", "few_k", "accuracy", "state", "streams")
 SPARK = report.TABLES["spark figures"]
 RESULTS = Path(__file__).parent / "results"
 

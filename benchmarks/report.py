@@ -6,7 +6,17 @@ from pathlib import Path
 README = Path(__file__).parent.parent / "README.md"
 BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
 TABLES = {
-    "figures": ("throughput", "scaling", "peers", "threads", "few_k", "accuracy", "accuracy_on_files", "state"),
+    "figures": (
+        "throughput",
+        "scaling",
+        "peers",
+        "threads",
+        "few_k",
+        "accuracy",
+        "accuracy_on_files",
+        "state",
+        "streams",
+    ),
     "spark figures": tuple(
         f"spark_{name}" for name in ("batch", "stream", "percentile", "kll", "scaling", "skew", "state", "delay")
     ),

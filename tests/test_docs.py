@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = ["README.md", "docs/guide.md", "docs/guarantees.md", "docs/paper-map.md", "docs/spark.md"]
+DOCUMENTS = ["README.md", *(f"docs/{page}.md" for page in ("guide", "guarantees", "paper-map", "spark", "streams"))]
 
 
 @pytest.mark.parametrize("document", ["README.md", "docs/guide.md"])

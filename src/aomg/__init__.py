@@ -7,7 +7,7 @@
 True
 """
 
-import aomg.caches  # first: finds a place for compiled kernels
+import aomg.caches  # noqa: F401  first: it finds a place for compiled kernels
 from aomg.core.operator import Operator
 from aomg.errors import AomgError, FinishedError, InputError, QueryError, StateError, UnknownQuantileError
 from aomg.query import FewK, Query

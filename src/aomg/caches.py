@@ -74,7 +74,7 @@ def _find_kernel_cache() -> None:
     try:
         numba.njit(cache=True)(_preferred)  # only asks for a place: nothing is compiled
     except RuntimeError:
-        numba.config.CACHE_DIR = str(cache_directory() / "kernels")
+        numba.config.CACHE_DIR = str(cache_directory() / "kernels")  # type: ignore[attr-defined]
 
 
 _find_kernel_cache()

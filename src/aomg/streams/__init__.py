@@ -64,7 +64,37 @@ def from_blocks(block: Callable[[int], NDArray[np.integer]], n: int, start: int)
 
 
 # Below the protocol, because the workloads are built on it.
+from aomg.streams.ar1 import ar1  # noqa: E402
 from aomg.streams.bursts import with_bursts  # noqa: E402
+from aomg.streams.drift import drift  # noqa: E402
+from aomg.streams.host_resources import host_resources  # noqa: E402
+from aomg.streams.incidents import Incident, bursty_tail, switch_fault  # noqa: E402
+from aomg.streams.named import named, names  # noqa: E402
+from aomg.streams.normal import normal  # noqa: E402
 from aomg.streams.pingmesh import pingmesh  # noqa: E402
+from aomg.streams.podsets import Podsets, podsets  # noqa: E402
+from aomg.streams.search import search  # noqa: E402
+from aomg.streams.taxi import taxi  # noqa: E402
+from aomg.streams.uniform import uniform  # noqa: E402
 
-__all__ = ["BLOCK", "Stream", "from_blocks", "pingmesh", "with_bursts"]
+__all__ = [
+    "BLOCK",
+    "Incident",
+    "Podsets",
+    "Stream",
+    "ar1",
+    "bursty_tail",
+    "drift",
+    "from_blocks",
+    "host_resources",
+    "named",
+    "names",
+    "normal",
+    "pingmesh",
+    "podsets",
+    "search",
+    "switch_fault",
+    "taxi",
+    "uniform",
+    "with_bursts",
+]

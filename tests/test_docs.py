@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = ["README.md", *(f"docs/{page}.md" for page in ("guide", "guarantees", "paper-map", "spark", "streams"))]
+DOCUMENTS = [
+    "README.md",
+    *(f"docs/{page}.md" for page in ("guide", "guarantees", "paper-map", "policies", "spark", "streams")),
+]
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/guide.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/guide.md", "docs/policies.md", "docs/streams.md"])
 def test_examples_run_from_top_to_bottom(document):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
     assert blocks
@@ -20,7 +23,9 @@ def test_examples_run_from_top_to_bottom(document):
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_files_that_are_named_exist(document):
-    named = re.findall(r"`((?:core|spark|streams|tests|benchmarks|src)/[\w/.-]+)`", (ROOT / document).read_text())
+    named = re.findall(
+        r"`((?:core|policies|spark|streams|tests|benchmarks|src)/[\w/.-]+)`", (ROOT / document).read_text()
+    )
     missing = [path for path in named if not (ROOT / path).exists() and not (ROOT / "src/aomg" / path).exists()]
     assert not missing
 

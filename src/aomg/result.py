@@ -11,7 +11,7 @@ from aomg.core.bounds import theorem_1
 from aomg.errors import QueryError, UnknownQuantileError
 from aomg.query import Query, decimal_of
 
-METHODS = ("exact", "band", "envelope", "mean", "top-k", "sample-k")
+METHODS = ("exact", "band", "envelope", "mean", "top-k", "sample-k", "sketch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class Estimate:
     """One quantile: `low <= exact <= high` always, and low <= value <= high.
 
     method is how the value was found: "exact" (certified to the code), "band" and "envelope" (within the guarantee),
-    "mean" (Level 2), "top-k" and "sample-k" (few-k merging). bound and bound_corrected are Theorem 1's, with the
+    "mean" (Level 2), "top-k" and "sample-k" (few-k merging). Other policies (`aomg.policies`) answer with "sketch",
+    and have NaN for low and high where they promise nothing. bound and bound_corrected are Theorem 1's, with the
     paper's constant and with the one its proof needs; None where its assumptions cannot hold.
     """
 

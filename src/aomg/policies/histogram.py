@@ -1,0 +1,74 @@
+"""Sliding counts of every code: what AOMG's Level 1 would be if it kept all it counts.
+
+Each sub-window keeps its (code, count) pairs, and the window their sums. Exact up to the digits of the query, whatever
+the stream does; the price is space, one pair for every code of every live sub-window.
+"""
+
+from collections import deque
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from aomg.core import kernels as core
+from aomg.core.codes import middles
+from aomg.core.sliding import Sliding
+from aomg.policies.verbs import Integers, Policy, Values
+from aomg.query import Query
+
+Pairs = tuple[Integers, Integers]
+
+
+class Histogram(Policy):
+    """Counts of codes, added when a sub-window closes and taken away when it leaves. O(1) an element."""
+
+    name: ClassVar[str] = "histogram"
+    promise: ClassVar[str] = "within the code of the exact value (the query's digits), by full counts"
+
+    def __init__(self, query: Query) -> None:
+        super().__init__(query)
+        self._codec = Sliding(query).codec
+        self._open: list[Pairs] = []
+        self._closed: deque[Pairs] = deque()
+        self._codes, self._counts, self._size = np.empty(1024, np.int64), np.empty(1024, np.int64), 0
+
+    def accumulate(self, values: Values) -> None:
+        """Count the codes of the values."""
+        codes, counts = np.unique(self._codec.codes(values), return_counts=True)
+        self._open.append((codes, counts))
+
+    def close(self) -> None:
+        """Add the sub-window's counts to the window's."""
+        codes, inverse = np.unique(np.concatenate([codes for codes, _ in self._open]), return_inverse=True)
+        counts = np.zeros(codes.size, np.int64)
+        np.add.at(counts, inverse, np.concatenate([counts for _, counts in self._open]))
+        self._open = []
+        self._closed.append((codes, counts))
+        room = self._size + codes.size - self._codes.size
+        if room > 0:
+            more = np.empty(max(room, self._codes.size), np.int64)
+            self._codes, self._counts = np.concatenate([self._codes, more]), np.concatenate([self._counts, more])
+        self._size = core.merge_in(self._codes, self._counts, self._size, codes, counts)
+
+    def expire(self) -> None:
+        """Take the oldest sub-window's counts from the window's."""
+        self._size = core.merge_out(self._codes, self._counts, self._size, *self._closed.popleft())
+
+    def answer(self, count: int) -> npt.NDArray[np.float64]:
+        """Walk the counts to each rank; a code answers its middle, between its ends."""
+        places = np.searchsorted(np.cumsum(self._counts[: self._size]), self.asked.ranks(count), "left")
+        codes = self._codes[places]
+        lows, highs = self._codec.intervals(codes, core.REALS)
+        return np.column_stack([middles(self._codec, codes, core.REALS), lows, highs])
+
+    def _pairs(self) -> int:
+        return sum(codes.size for codes, _ in (*self._closed, *self._open)) + self._size
+
+    def variables(self) -> int:
+        """Two for each pair, of the sub-windows and of the window."""
+        return 2 * self._pairs()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the same."""
+        return 16 * self._pairs()

@@ -8,7 +8,7 @@ from orders import ORDERS, wrong_by
 
 from aomg.policies import kernels as k
 from aomg.policies.gk import Gk
-from aomg.policies.ranked import Live, Ranked, merged, select
+from aomg.policies.ranked import NOTHING, Live, Ranked, merged, select
 
 every_order = pytest.mark.parametrize("order", ORDERS)
 epsilons = st.sampled_from([0.004, 0.01, 0.05, 0.2])
@@ -184,15 +184,12 @@ def test_summaries_that_come_and_go_stay_in_one_order(parts, data):
         inside.append(closed)
         gone = data.draw(st.integers(0, start + 1))
         live.drop(gone)
-        want = merged([NOTHING_HERE, *inside[gone:]])
+        want = merged(inside[gone:])
         entries = live.entries()
         assert entries.values.tolist() == want.values.tolist()
         assert sorted(map(tuple, entries.steps[:, :2])) == sorted(map(tuple, want.steps))
         assert (entries.steps[:, 2] >= gone).all()
-        inside[:gone] = [NOTHING_HERE] * gone
-
-
-NOTHING_HERE = Ranked(np.empty(0), np.empty((0, 2), np.int64))
+        inside[:gone] = [NOTHING] * gone
 
 
 def test_a_wide_tuple_does_not_answer_because_its_centre_is_near():

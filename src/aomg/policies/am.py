@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from aomg.policies.cmqs import refuse_epsilon
 from aomg.policies.gk import Gk
-from aomg.policies.ranked import Ranked, merged, select
+from aomg.policies.ranked import Ranked, merged, refuse_epsilon, select
 from aomg.policies.verbs import Policy, Values, unbounded
 from aomg.query import Query
 

@@ -14,15 +14,9 @@ import numpy.typing as npt
 from aomg.errors import InputError
 from aomg.policies import kernels as k
 from aomg.policies.gk import Gk
-from aomg.policies.ranked import Live, Ranked, each_exact, select
+from aomg.policies.ranked import Live, Ranked, each_exact, refuse_epsilon, select
 from aomg.policies.verbs import Policy, Values, unbounded
 from aomg.query import Query
-
-
-def refuse_epsilon(epsilon: float) -> None:
-    """Refuse what is no share of the window."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not 0 < epsilon < 1:
-        raise InputError(f"epsilon={epsilon!r} must lie in (0, 1): the rank error, as a share of the window")
 
 
 class Cmqs(Policy):

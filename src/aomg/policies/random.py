@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from aomg.errors import InputError
 from aomg.policies import kernels as k
-from aomg.policies.cmqs import refuse_epsilon
-from aomg.policies.ranked import Live, Ranked
+from aomg.policies.ranked import Live, Ranked, refuse_epsilon
 from aomg.policies.verbs import Policy, Values, unbounded
 from aomg.query import Query
 

@@ -11,8 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from aomg.errors import InputError
 from aomg.policies import kernels as k
 from aomg.policies.verbs import Integers, Values
+
+
+def refuse_epsilon(epsilon: float) -> None:
+    """Refuse what is no share of the window."""
+    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not 0 < epsilon < 1:
+        raise InputError(f"epsilon={epsilon!r} must lie in (0, 1): the rank error, as a share of the window")
 
 
 class Ranked(NamedTuple):

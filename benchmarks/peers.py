@@ -12,6 +12,7 @@ import datasketches
 import numpy as np
 
 from aomg import Operator, Query
+from aomg.policies.two_stacks import TwoStacks
 from benchmarks.measure import SMALL, Array, Figure, exact, memory_sum, pingmesh_values, ratio, take_turns
 
 QUERY = Query(100_000, 1_000)
@@ -23,43 +24,15 @@ SKETCHES = {
 }
 
 
-class TwoStacks:
-    """A sliding window of sketches that merge but do not subtract."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._old: list[Any] = []  # each merged with all that are newer than it and in this stack
-        self._new: list[Any] = []
-        self._new_merged = make()
-
-    def push(self, sketch: Any) -> None:
-        self._new.append(sketch)
-        self._new_merged.merge(sketch)
-        if len(self._old) + len(self._new) > QUERY.sub_windows:
-            if not self._old:
-                while self._new:
-                    newest = self._new.pop()
-                    if self._old:
-                        newest.merge(self._old[-1])
-                    self._old.append(newest)
-                self._new_merged = self._make()
-            self._old.pop()
-
-    def quantiles(self) -> list[float]:
-        merged = self._make()
-        if self._old:
-            merged.merge(self._old[-1])
-        merged.merge(self._new_merged)
-        return list(merged.get_quantiles(RANKS, True))
-
-
 def answers(make: Callable[[], Any], values: Array) -> Iterator[list[float]]:
-    window = TwoStacks(make)
+    window = TwoStacks(make, lambda into, other: into.merge(other))
     for start in range(0, values.size, QUERY.period):
         sketch = make()
         sketch.update(values[start : start + QUERY.period])
         window.push(sketch)
-        yield window.quantiles()
+        if len(window) > QUERY.sub_windows:
+            window.pop()
+        yield list(window.merged().get_quantiles(RANKS, True))
 
 
 def run(quick: bool) -> list[Figure]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aomg import Operator, Query
-from aomg.policies import make
+from aomg.policies import kernels, make
 
 NAMES = ("exact", "exact-sorted")
 every_exact = pytest.mark.parametrize("name", NAMES)
@@ -73,6 +73,15 @@ def test_no_order_is_too_much(name, order):
             window[-(-window.size // 2) - 1],
             window[-(-999 * window.size // 1000) - 1],
         ]
+
+
+def test_a_tree_as_deep_as_it_can_be_is_still_right():
+    """Whoever knows the nodes' priorities can choose keys of which each stands below the one before."""
+    priorities = np.array([kernels._priority(node) for node in range(1, 3_001)], np.uint64)
+    content = np.argsort(np.argsort(priorities))
+    results = make("exact", Query(3_000, 1_000)).push(np.concatenate([content, np.zeros(3_000)]))
+    assert [result[0.999].value for result in results][2] == 2_996
+    assert results[-1].count == 3_000 and results[-1][0.999].value == 0
 
 
 def test_the_tree_forgets_what_has_left():

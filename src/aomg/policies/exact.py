@@ -50,8 +50,8 @@ class Exact(Policy):
                 self._grow()
 
     def _grow(self) -> None:
-        """Make room for as many nodes again."""
-        for name in ("_keys", "_counts", "_totals", "_links"):
+        """Make room for as many nodes again, and for paths twice as long."""
+        for name in ("_keys", "_counts", "_totals", "_links", "_path"):
             known = getattr(self, name)
             setattr(self, name, np.concatenate([known, np.zeros_like(known)]))
 

@@ -12,7 +12,7 @@ compiled = njit(cache=True, nogil=True, error_model="numpy")
 # A treap in arrays: links are node numbers, 0 is none.
 LEFT, RIGHT, NEXT_FREE = 0, 1, 0
 ROOT, FREE, USED, DISTINCT = range(4)  # registers
-DEPTH = 256  # a path is never longer: the depth of a treap is logarithmic, whatever the order of its keys
+DEPTH = 256  # room for a path at first: four times what a hundred million keys in any usual order need
 
 
 @compiled
@@ -37,11 +37,13 @@ def _rotate_up(child, parent, links, counts, totals):
 
 @compiled
 def add_to_tree(values, registers, keys, counts, totals, links, path):
-    """Insert values; returns how many were taken before the nodes ran out (then the arrays must grow)."""
+    """Insert values; returns how many were taken before there was no room for a node or a path (arrays must grow)."""
     for i in range(values.size):
         x = values[i]
         depth, node, side = 0, registers[ROOT], LEFT
         while node != 0 and keys[node] != x:
+            if depth == path.size:
+                return i
             path[depth] = node
             depth += 1
             side = LEFT if x < keys[node] else RIGHT

@@ -27,7 +27,7 @@ from aomg import Query
 from aomg.spark import quantiles
 from aomg.spark.session import session
 from aomg.streams import pingmesh
-from benchmarks.measure import Figure, Ratio
+from benchmarks.measure import Figure, Ratio, ratio
 
 Plan = Callable[[DataFrame], DataFrame]
 
@@ -198,6 +198,20 @@ def compared(what: str, found: Ratio, aim: float, rivals: Sequence[Rival], times
         found.best >= aim,
         {"best": found.best, "median": found.median, **speeds(rivals, times)},
     )
+
+
+def beside_count(
+    mode: str, aims: dict[int, float], rounds: int, timed: Callable[[Plan, Data], float], what: str, quick: bool
+) -> list[Figure]:
+    """The default query against the count, for each number of keys that has an aim."""
+    figures = []
+    for keys, aim in aims.items():
+        data = pingmesh_events(keys, quick)
+        rivals = [Rival("count", count, data), Rival("quantiles", default_query, data)]
+        label = f"{mode}, 1 hour by 1 minute, {keys:,} key{'s' * (keys > 1)}"
+        times = race(label, 1 if quick else rounds, rivals, timed)
+        figures.append(compared(f"{label}, of the speed of {what}", ratio(*times), aim, rivals, times))
+    return figures
 
 
 def speeds(rivals: Sequence[Rival], times: list[list[float]]) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """What became of every event of a stream, and the windows that were still open: read from its checkpoint."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import reduce
 
 import pyarrow as pa
@@ -11,7 +11,6 @@ from pyspark.sql import functions as f
 from aomg.errors import InputError
 from aomg.query import Query
 from aomg.spark.columns import FIXED, arrow_time, names_of
-from aomg.spark.ledger import ACCOUNTS
 from aomg.spark.level1 import NEVER, PARCELS
 from aomg.spark.level2 import Answer, by_shard, slide
 from aomg.spark.living import summaries_of
@@ -38,16 +37,19 @@ class Accounts:
         return self.came == self.used + self.late + self.refused + self.future + self.open
 
 
+_COUNTS = tuple(field.name for field in fields(Accounts))
+
+
 def accounts(spark: SparkSession, checkpoint: str) -> Accounts:
     """Count what became of the events of the stream with this checkpoint. Runs a small Spark job."""
-    totals = _totals(spark, checkpoint)
-    return Accounts(*(totals[name] for name in ("came", "used", "late", "refused", "future", "open")))
+    sums = [f.coalesce(f.sum(f"value.{name}"), f.lit(0)) for name in _COUNTS]
+    return Accounts(*map(int, _state(spark, checkpoint, "ledger").agg(*sums).collect()[0]))
 
 
-def _totals(spark: SparkSession, checkpoint: str) -> dict[str, int]:
-    sums = [(f.max if name == "latest" else f.sum)(f"value.{name}").alias(name) for name in ACCOUNTS]
-    found = _state(spark, checkpoint, "ledger").agg(*sums).collect()[0].asDict()
-    return {name: (NEVER if name == "latest" else 0) if found[name] is None else int(found[name]) for name in ACCOUNTS}
+def _latest(spark: SparkSession, checkpoint: str) -> int:
+    """The latest sub-window that the stream has seen."""
+    latest = f.coalesce(f.max("value.latest"), f.lit(NEVER))
+    return int(_state(spark, checkpoint, "ledger").agg(latest).collect()[0][0])
 
 
 def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
@@ -65,7 +67,7 @@ def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
     by = tuple(names[: names.index(FIXED[0])])
     time = windows.schema["window"].dataType["start"].dataType  # type: ignore[index]
     spark = windows.sparkSession
-    latest = _totals(spark, checkpoint)["latest"]
+    latest = _latest(spark, checkpoint)
     contents = [
         _state(spark, checkpoint, name).select(
             f.col("key.shard").alias("shard"), f.col("user_map_value.content").alias("content")

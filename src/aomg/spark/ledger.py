@@ -4,8 +4,6 @@ from dataclasses import astuple, dataclass, fields
 
 from aomg.spark.level1 import NEVER
 
-ACCOUNTS = ("used", "late", "open", "came", "refused", "future", "latest")
-
 
 @dataclass(slots=True)
 class Ledger:

@@ -17,7 +17,7 @@ from aomg.core.fleet import COUNTS
 from aomg.core.tally import Tallies, merge_tallies, tally
 from aomg.query import Query
 from aomg.spark.intake import FUTURE
-from aomg.spark.parcels import key_ids, pack, rows_table, shard_numbers, sorted_rows
+from aomg.spark.parcels import in_tables, key_ids, pack, rows_table, shard_numbers, sorted_rows
 from aomg.spark.worker import fleet_of
 
 Integers = npt.NDArray[np.int64]
@@ -70,14 +70,8 @@ class Level1:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Tally a partition: record batches of by0..., time, value in, parcels out."""
         notes = _Notes()
-        waiting: list[pa.RecordBatch] = []
-        for batch in batches:
-            waiting.append(batch)
-            if sum(part.num_rows for part in waiting) >= TOGETHER:
-                yield from self._parcels(pa.Table.from_batches(waiting), notes)
-                waiting = []
-        if waiting:
-            yield from self._parcels(pa.Table.from_batches(waiting), notes)
+        for events in in_tables(batches, TOGETHER):
+            yield from self._parcels(events, notes)
         yield from self._notices(notes)
 
     def _parcels(self, events: pa.Table, notes: "_Notes") -> Iterator[pa.RecordBatch]:

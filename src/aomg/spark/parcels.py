@@ -6,7 +6,7 @@ Arrow types on the whole way.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -33,6 +33,21 @@ def pack(table: pa.Table, compression: str | None = None) -> bytes:
 def unpack(parcel: Any) -> pa.Table:
     """The table of these bytes; nothing is copied."""
     return pa.ipc.open_stream(pa.py_buffer(parcel)).read_all()
+
+
+def in_tables(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """The batches that are not empty in tables of at least so many rows; the last may have fewer. Nothing is copied."""
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            size += batch.num_rows
+        if size >= rows:
+            yield pa.Table.from_batches(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
 def rows_table(

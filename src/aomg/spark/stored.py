@@ -17,7 +17,7 @@ from aomg.core.recast import Recast
 from aomg.errors import StateError
 from aomg.query import Query
 from aomg.spark.level1 import FIRST, NEVER, parcel
-from aomg.spark.parcels import by_columns, key_ids, pack, rows_table, shard_numbers
+from aomg.spark.parcels import by_columns, in_tables, key_ids, pack, rows_table, shard_numbers
 
 _TOGETHER = 1 << 16  # summaries that are packed at once
 
@@ -43,16 +43,9 @@ class Repack:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack a partition."""
         latest = NEVER
-        waiting: list[pa.RecordBatch] = []
-        for batch in batches:
-            if batch.num_rows:
-                latest = max(latest, int(np.asarray(batch["number"]).max()))
-                waiting.append(batch)
-            if sum(part.num_rows for part in waiting) >= _TOGETHER:
-                yield from self._parcels(pa.Table.from_batches(waiting))
-                waiting = []
-        if waiting:
-            yield from self._parcels(pa.Table.from_batches(waiting))
+        for stored in in_tables(batches, _TOGETHER):
+            latest = max(latest, int(np.asarray(stored["number"]).max()))
+            yield from self._parcels(stored)
         if latest != NEVER:
             for shard in self.shards:
                 yield parcel(shard, FIRST, latest=latest)

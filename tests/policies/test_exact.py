@@ -109,3 +109,11 @@ def test_raw_aomg_of_a_single_sub_window_says_the_same(name):
     ours, theirs = Operator(query).push(content), make(name, query).push(content)
     for q in query.quantiles:
         assert ours.values(q).tolist() == theirs.values(q).tolist()
+
+
+def test_a_tumbling_window_discards_its_tree_and_keeps_no_elements():
+    policy = make("exact", Query(1_000, 1_000, quantiles=(0.5, 1)))
+    for start in (0, 1_000_000, 500):
+        results = policy.push(np.arange(start, start + 1_000))
+        assert [result[1].value for result in results] == [start + 999]
+        assert policy.variables() == 2 * 1_000

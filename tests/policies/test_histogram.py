@@ -41,8 +41,8 @@ def test_counts_that_left_are_gone():
     policy = make("histogram", Query(1_000, 100))
     policy.push(np.arange(1_000_000, 1_050_000))
     policy.push(np.full(1_000, 7))
-    assert policy.variables() == 2 * (10 + 1)
-    assert policy.nbytes == 16 * 11
+    assert policy.variables() == 2 * (10 + 1) + (10 + 1)  # pairs, and a flag for each sub-window
+    assert policy.nbytes == 16 * 11 + 11
 
 
 @pytest.mark.parametrize("pieces", [1, 7])
@@ -50,4 +50,12 @@ def test_a_sub_window_in_pieces_has_one_pair_for_each_code(pieces):
     policy = make("histogram", Query(1_000, 1_000))
     for part in np.array_split(np.arange(1_000) % 10, pieces):
         policy.push(part)
-    assert policy.variables() == 2 * (10 + 10)
+    assert policy.variables() == 2 * (10 + 10) + (1 + 1)
+
+
+def test_whole_numbers_are_answered_as_such_and_others_by_the_middle_of_their_code():
+    whole, real = (make("histogram", Query(200, 100, quantiles=(0.5,), partial=False)) for _ in range(2))
+    assert [result[0.5].value for result in whole.push(np.full(200, 109))] == [109.0]
+    assert [result[0.5].value for result in real.push(np.full(200, 109.25))] == [109.5]
+    # a window is of whole numbers again when the last sub-window with others has left
+    assert [result[0.5].value for result in real.push(np.full(200, 109))] == [109.5, 109.0]

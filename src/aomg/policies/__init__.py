@@ -18,7 +18,7 @@ from aomg.query import Query
 
 __all__ = ["Policy", "PolicyOperator", "make", "names"]
 
-# in the order of the paper's section 5, then ours and the sketches people use today
+# in the order of the paper's section 6, then ours and the sketches people use today
 _WHERE = {
     "exact": "exact:Exact",
     "exact-sorted": "exact:ExactSorted",

@@ -21,7 +21,8 @@ _FIRST_NODES = 1024
 class Exact(Policy):
     """A balanced tree of the distinct values with their counts: O(log u) an element in and out, O(log u) a quantile.
 
-    The elements of the window are kept in order, too: what leaves has to be known.
+    The elements of the window are kept in order, too: what leaves has to be known. A tumbling window has nothing to
+    remove: its tree is discarded as a whole.
     """
 
     name: ClassVar[str] = "exact"
@@ -35,12 +36,18 @@ class Exact(Policy):
         self._totals = np.zeros(_FIRST_NODES, np.int64)
         self._links = np.zeros((_FIRST_NODES, 2), np.int64)
         self._path = np.empty(k.DEPTH, np.int64)
+        self._tumbling = query.sub_windows == 1
         self._open: list[Values] = []
         self._closed: deque[Values] = deque()
 
     def accumulate(self, values: Values) -> None:
         """Insert each value. O(n log u)."""
-        self._open.append(values.copy())
+        if self._tumbling:
+            if not self._open:
+                self._registers[:] = 0
+            self._open.append(values[:0])
+        else:
+            self._open.append(values.copy())
         done = 0
         while done < values.size:
             done += k.add_to_tree(
@@ -63,7 +70,8 @@ class Exact(Policy):
     def expire(self) -> None:
         """Remove every value of the oldest sub-window from the tree. O(P log u)."""
         gone = self._closed.popleft()
-        k.take_from_tree(gone, self._registers, self._keys, self._counts, self._totals, self._links)
+        if not self._tumbling:
+            k.take_from_tree(gone, self._registers, self._keys, self._counts, self._totals, self._links)
 
     def answer(self, count: int) -> npt.NDArray[np.float64]:
         """Select each rank by the counts of subtrees. O(log u)."""

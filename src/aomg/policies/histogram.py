@@ -30,12 +30,15 @@ class Histogram(Policy):
         self._codec = Sliding(query).codec
         self._open: list[Pairs] = []
         self._closed: deque[Pairs] = deque()
+        self._whole = True  # whether all values of the open sub-window are whole numbers
+        self._wholes: deque[bool] = deque()
         self._codes, self._counts, self._size = np.empty(1024, np.int64), np.empty(1024, np.int64), 0
 
     def accumulate(self, values: Values) -> None:
         """Count the codes of the values."""
         codes, counts = np.unique(self._codec.codes(values), return_counts=True)
         self._open.append((codes, counts))
+        self._whole = self._whole and bool(np.all(np.trunc(values) == values))
 
     def close(self) -> None:
         """Add the sub-window's counts to the window's."""
@@ -44,6 +47,8 @@ class Histogram(Policy):
         np.add.at(counts, inverse, np.concatenate([counts for _, counts in self._open]))
         self._open = []
         self._closed.append((codes, counts))
+        self._wholes.append(self._whole)
+        self._whole = True
         room = self._size + codes.size - self._codes.size
         if room > 0:
             more = np.empty(max(room, self._codes.size), np.int64)
@@ -53,22 +58,24 @@ class Histogram(Policy):
     def expire(self) -> None:
         """Take the oldest sub-window's counts from the window's."""
         self._size = core.merge_out(self._codes, self._counts, self._size, *self._closed.popleft())
+        self._wholes.popleft()
 
     def answer(self, count: int) -> npt.NDArray[np.float64]:
-        """Walk the counts to each rank; a code answers its middle, between its ends."""
+        """Walk the counts to each rank; a code answers its middle or, of whole numbers, the one that it holds."""
         places = np.searchsorted(np.cumsum(self._counts[: self._size]), self.asked.ranks(count), "left")
         codes = self._codes[places]
-        lows, highs = self._codec.intervals(codes, core.REALS)
-        return np.column_stack([middles(self._codec, codes, core.REALS), lows, highs])
+        domain = core.INTEGERS if all(self._wholes) else core.REALS
+        lows, highs = self._codec.intervals(codes, domain)
+        return np.column_stack([middles(self._codec, codes, domain), lows, highs])
 
     def _pairs(self) -> int:
         return sum(codes.size for codes, _ in (*self._closed, *self._open)) + self._size
 
     def variables(self) -> int:
-        """Two for each pair, of the sub-windows and of the window."""
-        return 2 * self._pairs()
+        """Two for each pair, of the sub-windows and of the window; a flag for each sub-window."""
+        return 2 * self._pairs() + len(self._wholes) + 1
 
     @property
     def nbytes(self) -> int:
         """Bytes of the same."""
-        return 16 * self._pairs()
+        return 16 * self._pairs() + len(self._wholes) + 1

@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/.numba-cache
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test bench bench-spark lint soak clean
+.PHONY: help demo test bench bench-spark evaluation browser lint soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -18,7 +18,7 @@ help: ## list the targets
 demo: $(INSTALLED) ## watch quantiles of a stream, each with its guaranteed interval
 	$(BIN)/aomg demo
 
-test: lint ## lint, then every test but the soak
+test: lint browser ## lint, then every test but the soak
 	$(BIN)/pytest -n 2 --dist loadgroup --durations=10
 
 bench: $(INSTALLED) ## measure speed and accuracy as ratios between rivals in one run
@@ -26,6 +26,20 @@ bench: $(INSTALLED) ## measure speed and accuracy as ratios between rivals in on
 
 bench-spark: $(INSTALLED) ## the same on Spark: against its own count, percentile_approx and KLL (half an hour)
 	$(BIN)/python -m benchmarks spark
+
+evaluation: $(INSTALLED) browser ## the paper's tables and figures again, and their pages in docs/results (forty minutes)
+	$(BIN)/aomg evaluate --out build/evaluation
+	$(BIN)/python -m aomg.evaluation.markdown build/evaluation docs/results
+
+# Some tests open the report in Chromium, and the pictures of the pages are drawn by it. Nothing fails for the lack of it.
+BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
+APT := DEBIAN_FRONTEND=noninteractive timeout 600 apt-get -qq -o DPkg::Lock::Timeout=60
+browser: # get Chromium where root can; elsewhere the tests that need it are skipped and say so
+	@command -v $(BROWSERS) >/dev/null && exit; \
+	[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || { echo "no Chromium here: what needs it is skipped"; exit 0; }; \
+	echo "installing Chromium (once)"; \
+	{ $(APT) update && $(APT) install -y --no-install-recommends chromium; } >/dev/null 2>&1; \
+	command -v $(BROWSERS) >/dev/null || echo "Chromium could not be installed: what needs it is skipped"
 
 lint: $(INSTALLED) ## style, format, types, and who imports whom
 	$(BIN)/ruff check .
@@ -46,5 +60,5 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: on Debian or Ubuntu run 'apt install python3-venv', then make again"; exit 1; }
 	@echo "installing into $(VENV) (a few minutes the first time)"
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[spark,web,peers,dev]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[monitor,web,evaluation,peers,dev]'
 	@touch $@

@@ -8,7 +8,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
     "README.md",
-    *(f"docs/{page}.md" for page in ("guide", "guarantees", "paper-map", "policies", "spark", "streams")),
+    *(f"docs/{page}.md" for page in ("guide", "guarantees", "paper-map", "policies", "spark", "streams", "evaluation")),
+    *(str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs/results").glob("*.md"))),
 ]
 
 
@@ -24,7 +25,7 @@ def test_examples_run_from_top_to_bottom(document):
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_files_that_are_named_exist(document):
     named = re.findall(
-        r"`((?:core|policies|spark|streams|tests|benchmarks|src)/[\w/.-]+)`", (ROOT / document).read_text()
+        r"`((?:core|policies|spark|streams|evaluation|tests|benchmarks|src)/[\w/.-]+)`", (ROOT / document).read_text()
     )
     missing = [path for path in named if not (ROOT / path).exists() and not (ROOT / "src/aomg" / path).exists()]
     assert not missing

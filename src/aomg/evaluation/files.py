@@ -1,0 +1,115 @@
+"""Results on disk: a JSON file for each experiment, which has everything, and a CSV file for each table.
+
+The report and the pages are made from what was read back, so that all of them show the same.
+"""
+
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from aomg.evaluation.experiment import Experiment
+from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.run import EvaluationError
+
+_RESULTS, _TABLES = "results", "tables"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one experiment found, and what it was measured with."""
+
+    name: str
+    title: str
+    question: str
+    paper: str
+    outcome: Outcome
+    about: dict[str, Any]
+
+    @classmethod
+    def of(cls, experiment: Experiment, outcome: Outcome, about: dict[str, Any]) -> "Result":
+        """The result of an experiment, with nothing in it that JSON does not have."""
+        told = {"name": experiment.name, "title": experiment.title, "question": experiment.question}
+        return _from_json(_to_json(cls(**told, paper=experiment.paper, outcome=outcome, about=about)))
+
+    def tables(self) -> list[tuple[str, Table]]:
+        """Each table with the path of its CSV file, seen from the folder of the evaluation."""
+        return [(f"{_TABLES}/{self.name}-{number}.csv", table) for number, table in enumerate(self.outcome.tables, 1)]
+
+
+def write(folder: Path, result: Result) -> None:
+    """Write the files of a result, each of them whole or not at all. Replaces those of an earlier run."""
+    for stale in (folder / _TABLES).glob(f"{result.name}-[0-9]*.csv"):
+        stale.unlink(missing_ok=True)
+    for path, table in result.tables():
+        put(folder / path, csv_of(table))
+    put(folder / _RESULTS / f"{result.name}.json", json.dumps(_to_json(result), indent=1, allow_nan=False) + "\n")
+
+
+def read(folder: Path, order: Iterable[str], run: str | None = None) -> list[Result]:
+    """Read the results that are in a folder, in an order of names; those of one run only, if it is told."""
+    found = []
+    for name in order:
+        file = folder / _RESULTS / f"{name}.json"
+        if file.is_file():
+            try:
+                result = _from_json(json.loads(file.read_text()))
+            except (ValueError, KeyError, TypeError) as error:
+                raise EvaluationError(f"{file} is damaged: remove it and run {name} again") from error
+            if run is None or result.about["run"] == run:
+                found.append(result)
+    return found
+
+
+def put(file: Path, text: str) -> None:
+    """Write a file under its name when all of it is there. Raises EvaluationError where that cannot be."""
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8", newline="")
+        partial.replace(file)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink()
+        raise EvaluationError(f"{file} cannot be written: {error.strerror}; give another --out") from error
+
+
+def csv_of(table: Table) -> str:
+    """Headings, then cells with all their digits; an empty cell where there is no number."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([column.heading for column in table.columns])
+    rows.writerows(table.rows)
+    return text.getvalue()
+
+
+def _to_json(result: Result) -> dict[str, Any]:
+    told: dict[str, Any] = _plain(asdict(result))
+    return told
+
+
+def _plain(part: Any) -> Any:
+    """NumPy's numbers as Python's, and no number where it is not finite, for JSON has none."""
+    if isinstance(part, dict):
+        return {key: _plain(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [_plain(value) for value in part]
+    if hasattr(part, "tolist"):
+        return _plain(part.tolist())
+    return None if isinstance(part, float) and not math.isfinite(part) else part
+
+
+def _from_json(told: dict[str, Any]) -> Result:
+    found = told["outcome"]
+    tables = [
+        Table(**{**table, "columns": [Column(**column) for column in table["columns"]]}) for table in found["tables"]
+    ]
+    plots = [Plot(**{**plot, "series": [Series(**series) for series in plot["series"]]}) for plot in found["plots"]]
+    outcome = Outcome(tables, plots, found["findings"], [Claim(**claim) for claim in found["claims"]])
+    return Result(**{**told, "outcome": outcome})

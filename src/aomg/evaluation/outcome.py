@@ -1,0 +1,95 @@
+"""What an experiment finds: tables, plots, sentences, and whether the paper's claims hold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Cell = str | float | int | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table. `digits` are decimals of its numbers; None shows them as they are (whole: 1,234)."""
+
+    name: str
+    digits: int | None = None
+    unit: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The name with its unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    def text(self, cell: Cell) -> str:
+        """A cell as people read it."""
+        if cell is None:
+            return ""
+        if isinstance(cell, str):
+            return cell
+        if cell != cell:
+            return "-"
+        if self.digits is None:
+            return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.4g}"
+        return f"{cell:,.{self.digits}f}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under named columns; a column that holds the paper's numbers says so in its name."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse rows that do not fit."""
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"a row of {self.title!r} has {len(row)} cells for {len(self.columns)} columns")
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one name. `labels` are told when one points at them; `dashed` sets a series apart (the paper's)."""
+
+    name: str
+    x: Sequence[float | str]
+    y: Sequence[float | None]
+    labels: Sequence[str] = ()
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture of some series."""
+
+    title: str
+    x: str
+    y: str
+    series: Sequence[Series]
+    kind: Literal["lines", "points", "bars"] = "lines"
+    log_x: bool = False
+    log_y: bool = False
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A number of the paper, what was measured here, and whether it holds; `reason` where it does not."""
+
+    name: str
+    paper: str
+    measured: str
+    holds: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that one experiment found. Findings are sentences, one for each difference from the paper."""
+
+    tables: Sequence[Table]
+    plots: Sequence[Plot] = ()
+    findings: Sequence[str] = ()
+    claims: Sequence[Claim] = field(default_factory=tuple)

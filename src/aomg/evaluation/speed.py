@@ -1,0 +1,95 @@
+"""How many events a second one thread takes: contenders take turns on the same values, and the best turn counts."""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from aomg.errors import InputError, SettingsError
+from aomg.evaluation.accuracy import QUANTILES
+from aomg.evaluation.contenders import Contender, Runner
+from aomg.evaluation.scale import Scale
+from aomg.evaluation.source import Source, Values
+
+FEWEST_EVENTS = 4_000_000  # of a turn: the fastest needs so many for a time that can be told from noise
+_EVENTS_A_SECOND = 2_000_000  # the time of a turn is what a slow contender takes for the scale's events
+_PUSH = 1 << 16  # elements that are pushed at once
+_CHUNK = 1 << 24  # elements that are generated at once
+
+
+@dataclass(frozen=True)
+class Course:
+    """What is run: a first part fills the window and is not timed, then `events` are.
+
+    A turn that takes longer than `seconds` ends with the push that it is at: slow contenders are timed on fewer events.
+    """
+
+    size: int
+    period: int
+    events: int
+    quantiles: tuple[str, ...]
+    seconds: float = math.inf
+
+
+def course_of(scale: Scale, source: Source, size: int, period: int, events: int = 0) -> Course:
+    """Return the course of a window at a scale: at least some millions of events, if the source has them."""
+    events = source.most(size + max(events, scale.events, FEWEST_EVENTS)) - size
+    return Course(size, period, events, QUANTILES, scale.events / _EVENTS_A_SECOND)
+
+
+def race(contenders: Sequence[Contender], source: Source, course: Course, rounds: int) -> dict[str, dict[str, Any]]:
+    """Million events a second of each contender, by its title: the best round, every round, and events of the best.
+
+    A window and two periods are pushed first and not timed: all is compiled and sub-windows expire. Then contenders
+    take turns on the values after the first window. Values are generated in chunks, outside of the time that counts.
+    Who does not take these values, or lacks a library, is left out.
+    """
+    runners: dict[str, Runner] = {}
+    for contender in contenders:
+        with suppress(InputError, SettingsError):
+            runners[contender.title] = _filled(contender, source, course)
+    turns: dict[str, list[tuple[int, float]]] = {title: [] for title in runners}
+    for _ in range(rounds):
+        for title, runner in runners.items():
+            with suppress(InputError):
+                turns[title].append(_turn(runner, source, course))
+    found = {}
+    for title, own in turns.items():
+        if len(own) == rounds:
+            speeds = [events / seconds / 1e6 if events else math.nan for events, seconds in own]
+            best = max(range(rounds), key=speeds.__getitem__)
+            found[title] = {"best": speeds[best], "rounds": speeds, "events": own[best][0]}
+    return found
+
+
+def _filled(contender: Contender, source: Source, course: Course) -> Runner:
+    """A contender that has seen the first window and two periods."""
+    runner = contender.start(course.size, course.period, course.quantiles)
+    for values in (*_chunks(source, 0, course.size), source.take(2 * course.period, course.size)):
+        for at in range(0, values.size, _PUSH):
+            runner.push(values[at : at + _PUSH])
+    return runner
+
+
+def _chunks(source: Source, start: int, end: int) -> Iterator[Values]:
+    for one, other in pairwise([*range(start, end, _CHUNK), end]):
+        yield source.take(other - one, one)
+
+
+def _turn(runner: Runner, source: Source, course: Course) -> tuple[int, float]:
+    """Events and seconds. Pushes begin with a period and grow, so that the slowest can end in time."""
+    events, seconds, push = 0, 0.0, min(course.period, _PUSH)
+    for values in _chunks(source, course.size, course.size + course.events):
+        at = 0
+        while at < values.size:
+            part = values[at : at + push]
+            started = time.perf_counter()
+            runner.push(part)
+            seconds += time.perf_counter() - started
+            events, at, push = events + part.size, at + part.size, min(2 * push, _PUSH)
+            if seconds >= course.seconds:
+                return events, seconds
+    return events, seconds

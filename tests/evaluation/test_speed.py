@@ -1,0 +1,151 @@
+"""Contenders run against a clock of their own, so that what is timed, and what is not, can be told exactly."""
+
+import numpy as np
+import pytest
+
+from aomg import InputError
+from aomg.errors import SettingsError
+from aomg.evaluation import speed
+from aomg.evaluation.contenders import default_aomg, rival
+from aomg.evaluation.scale import FULL, QUICK, Scale
+from aomg.evaluation.source import Source, of_stream
+from aomg.evaluation.speed import Course, course_of, race
+
+
+class Clock:
+    """Time that passes only when somebody works."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+class Fake:
+    """A contender that takes a known time for every element, and remembers its pushes."""
+
+    def __init__(self, clock, title, millions, log=None, warm=0, refuses_at=None):
+        self.clock, self.title, self.millions = clock, title, millions
+        self.log = [] if log is None else log
+        self.seen, self.warm, self.refuses_at = 0, warm, refuses_at
+
+    def start(self, size, period, quantiles):
+        return self
+
+    def push(self, values):
+        self.seen += values.size
+        if self.refuses_at is not None and self.seen > self.refuses_at:
+            raise InputError("not these")
+        slower = 1000 if self.seen <= self.warm else 1
+        self.clock.now += slower * values.size / self.millions / 1e6
+        self.log.append((self.title, int(values[0]), values.size))
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(speed, "time", clock)
+    return clock
+
+
+def counting(clock):
+    """The numbers 0, 1, 2...; making them takes a minute, which must not count."""
+
+    def take(events, start):
+        clock.now += 60
+        return np.arange(start, start + events)
+
+    return Source("counting", "Counting", take)
+
+
+COURSE = Course(1_000, 100, 300_000, ("0.5",))
+
+
+def test_a_speed_is_events_over_the_seconds_of_pushing(clock):
+    found = race([Fake(clock, "two", 2), Fake(clock, "five", 5)], counting(clock), COURSE, 2)
+    assert found["two"]["best"] == pytest.approx(2)
+    assert found["five"]["best"] == pytest.approx(5)
+    assert found["five"]["events"] == 300_000
+
+
+def test_the_first_window_and_two_periods_are_not_timed(clock):
+    found = race([Fake(clock, "slow to start", 3, warm=1_200)], counting(clock), COURSE, 1)
+    assert found["slow to start"]["best"] == pytest.approx(3)
+
+
+def test_the_timed_values_follow_the_first_window_and_are_the_same_for_all(clock):
+    one, other = Fake(clock, "one", 2), Fake(clock, "other", 5)
+    race([one, other], counting(clock), COURSE, 2)
+    assert [push[1:] for push in one.log] == [push[1:] for push in other.log]
+    assert [push[1:] for push in one.log[:2]] == [(0, 1_000), (1_000, 200)]
+    timed = one.log[2:]
+    assert sum(number for _, _, number in timed) == 2 * 300_000
+    assert timed[0][1] == 1_000
+
+
+def test_contenders_take_turns(clock):
+    log = []
+    course = Course(1_000, 100, 100, ("0.5",))
+    race([Fake(clock, "one", 2, log), Fake(clock, "other", 2, log)], counting(clock), course, 3)
+    assert [title for title, *_ in log[4:]] == ["one", "other"] * 3
+
+
+def test_the_best_round_counts(clock):
+    class Tiring(Fake):
+        def push(self, values):
+            super().push(values)
+            self.millions = 4 if self.seen < 1_000 + 200 + 100 else 1
+
+    course = Course(1_000, 100, 100, ("0.5",))
+    found = race([Tiring(clock, "tiring", 4)], counting(clock), course, 3)["tiring"]
+    assert found["rounds"] == pytest.approx([4, 1, 1])
+    assert found["best"] == pytest.approx(4)
+
+
+def test_a_turn_that_takes_too_long_ends_early_and_says_how_many_events_it_had(clock):
+    course = Course(1_000, 100, 300_000, ("0.5",), seconds=0.01)
+    slow, fast = (race([Fake(clock, "x", m)], counting(clock), course, 1)["x"] for m in (0.1, 1_000))
+    assert slow["best"] == pytest.approx(0.1)
+    assert 0.01 * 0.1e6 <= slow["events"] < 3 * 0.01 * 0.1e6
+    assert fast["events"] == 300_000
+
+
+def test_a_turn_has_one_push_however_slow(clock):
+    course = Course(1_000, 100, 300_000, ("0.5",), seconds=1e-9)
+    assert race([Fake(clock, "x", 0.001)], counting(clock), course, 1)["x"]["events"] == 100
+
+
+@pytest.mark.parametrize("refuses_at", [500, 1_100, 50_000])
+def test_who_refuses_a_value_is_left_out_and_the_others_run(clock, refuses_at):
+    contenders = [Fake(clock, "refuses", 2, refuses_at=refuses_at), Fake(clock, "takes", 2)]
+    assert list(race(contenders, counting(clock), COURSE, 2)) == ["takes"]
+
+
+def test_who_lacks_a_library_is_left_out(clock):
+    class Missing(Fake):
+        def start(self, size, period, quantiles):
+            raise SettingsError("install it")
+
+    assert list(race([Missing(clock, "missing", 2), Fake(clock, "there", 2)], counting(clock), COURSE, 1)) == ["there"]
+
+
+def test_real_contenders_have_a_speed():
+    course = Course(20_000, 2_000, 40_000, ("0.5", "0.99"))
+    found = race([default_aomg(), rival("exact-sorted")], of_stream("pingmesh"), course, 2)
+    assert list(found) == ["AOMG (default)", "Exact (sorted)"]
+    assert all(len(told["rounds"]) == 2 and told["best"] == max(told["rounds"]) > 0 for told in found.values())
+    assert all(told["events"] == 40_000 for told in found.values())
+
+
+def test_a_course_has_millions_of_events_or_what_a_file_has_after_its_first_window():
+    endless, file = of_stream("normal"), Source("file", "file", lambda n, start: np.arange(n), size=5_000)
+    assert course_of(QUICK, endless, 1_000, 100).events == 4_000_000
+    assert course_of(FULL, endless, 1_000, 100).events == 10_000_000
+    assert course_of(FULL, endless, 1_000, 100, events=10**9).events == 10**9
+    assert course_of(QUICK, file, 1_000, 100).events == 4_000
+
+
+def test_a_turn_is_longer_at_a_larger_scale():
+    seconds = [course_of(Scale("x", events, 1, 1, 1), of_stream("normal"), 10, 1).seconds for events in (10**5, 10**7)]
+    assert seconds == pytest.approx([0.05, 5])

@@ -1,0 +1,34 @@
+"""Table 1: the values at a distance from a rank are those of the sorted window."""
+
+import numpy as np
+import pytest
+
+from aomg.evaluation.run import Run
+from aomg.evaluation.scale import Scale
+from aomg.evaluation.source import Source
+from aomg.evaluation.table1 import EXPERIMENT, PAPER
+
+TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
+
+
+def test_a_known_window_gives_the_values_at_its_ranks(tmp_path):
+    values = np.random.default_rng(3).permutation(np.arange(1, 100_001))
+    own = Source("known", "known", lambda events, start: values[start : start + events], values.size)
+    (row,) = Run(tmp_path, TINY, own).outcome(EXPERIMENT).tables[0].rows
+    assert row == ["known", "here", 48_000, 50_000, 52_000, 97_000, 99_000, 100_000]
+
+
+def test_the_streams_agree_with_what_the_paper_prints(tmp_path):
+    rows = Run(tmp_path, TINY).outcome(EXPERIMENT).tables[0].rows
+    here = {row[0]: row[2:] for row in rows if row[1] == "here"}
+    paper = {row[0]: row[2:] for row in rows if row[1] == "paper"}
+    assert here.keys() == paper.keys() == PAPER.keys()
+    for stream, numbers in paper.items():
+        assert here[stream] == pytest.approx(numbers, rel=0.05)
+
+
+def test_every_stream_has_a_sentence_with_its_own_numbers(tmp_path):
+    outcome = Run(tmp_path, TINY).outcome(EXPERIMENT)
+    row = next(row for row in outcome.tables[0].rows if row[:2] == ["Pingmesh", "here"])
+    sentence = next(text for text in outcome.findings if text.startswith("Pingmesh"))
+    assert f"{100 * (row[7] / row[6] - 1):+.1f} %" in sentence

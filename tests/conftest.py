@@ -1,12 +1,22 @@
-"""Hypothesis profiles: ``default`` for every run, ``soak`` for ``make soak``. Shared modules of the tests are found."""
+"""Hypothesis profiles, shared modules of the tests, and one Spark session for all tests of a process.
+
+Profiles: ``default`` for every run, ``soak`` for ``make soak``.
+"""
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-sys.path.insert(0, str(Path(__file__).parent))
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_HERE = Path(__file__).parent
+sys.path[:0] = [str(_HERE), str(_HERE / "spark")]
 
 _slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile(
@@ -18,3 +28,13 @@ settings.register_profile(
 )
 settings.register_profile("soak", deadline=None, max_examples=2000, derandomize=False, suppress_health_check=_slow)
 settings.load_profile("default")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
+    """Starting a session takes seconds."""
+    from local import start_session
+
+    session = start_session(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()

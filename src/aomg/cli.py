@@ -1,5 +1,7 @@
 """The command line: parse, call, print."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +12,11 @@ import aomg
 from aomg import demo as _demo
 from aomg import doctor as _doctor
 from aomg import generate as _generate
+from aomg.errors import AomgError
+from aomg.evaluation import evaluate as _evaluate
 
 _Events = Annotated[int, typer.Option(min=_demo.QUERY.size, help="How many events to push.")]
+_Local = Annotated[bool, typer.Option("--local", help="One stream in this process, without Spark.")]
 _Seed = Annotated[int, typer.Option(min=0, help="Which of the generated streams.")]
 _Burst = Annotated[bool, typer.Option(help="Let the tail jump in mid-stream.")]
 _Spark = Annotated[bool, typer.Option(help="Start Spark and run a job and a stream, which takes 10 to 20 seconds.")]
@@ -23,6 +28,24 @@ _Files = Annotated[int, typer.Option(min=1, help="How many files, in a folder.")
 _Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 _Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the stream.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")]
+_Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which experiments; unless told, all.")]
+_Quick = Annotated[bool, typer.Option("--quick", help="Small sizes: all of it within 5 minutes on 2 cores.")]
+_Full = Annotated[bool, typer.Option("--full", help="The paper's sizes: hours.")]
+_Data = Annotated[Path | None, typer.Option(help="A file of your own (.parquet, .csv, .jsonl) instead of the streams.")]
+_Value = Annotated[str | None, typer.Option(metavar="COLUMN", help="The file's column of numbers.")]
+_Folder = Annotated[Path, typer.Option(metavar="DIR", help="Where results go, and are found again.")]
+_Check = Annotated[bool, typer.Option("--check", help="List the paper's claims. Exit code 1: one does not hold.")]
+_List = Annotated[bool, typer.Option("--list", help="List the experiments.")]
+_Config = Annotated[Path, typer.Argument(metavar="CONFIG.yaml", help="What to read, compute, watch and write.")]
+_Once = Annotated[bool, typer.Option("--once", help="Take what is there and end, instead of waiting for more.")]
+_Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="The folder of a parquet sink of results.")]
+_By = Annotated[list[str] | None, typer.Option("--by", metavar="LABEL", help="What names a line: labels of the keys.")]
+_Where = Annotated[list[str] | None, typer.Option("--where", metavar="LABEL=VALUE", help="Only keys with this label.")]
+_Query = Annotated[str | None, typer.Option("--query", metavar="NAME", help="Only this query of the configuration.")]
+_Quantile = Annotated[str | None, typer.Option(metavar="p99", help="What is worst is judged by it.")]
+_Last = Annotated[str | None, typer.Option(metavar="2h", help="Only so much before the newest window.")]
+_Most = Annotated[int, typer.Option(min=1, help="How many keys at most.")]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,9 +55,20 @@ app = typer.Typer(
 
 
 @app.command()
-def demo(events: _Events = _demo.EVENTS, seed: _Seed = 1, burst: _Burst = True) -> None:
-    """Watch the quantiles of a generated stream, then compare them with the exact ones."""
-    _demo.run(Console(highlight=False), events, seed, burst)
+def demo(local: _Local = False, events: _Events = _demo.EVENTS, seed: _Seed = 1, burst: _Burst = True) -> None:
+    """Watch the monitor find two incidents in generated telemetry, on Spark; about two minutes.
+
+    With --local, without Spark: the quantiles of one stream, compared with the exact ones; --events, --seed and
+    --burst are for that one. Exit code 1: an incident was missed, or there was a false alarm.
+    """
+    if local:
+        _demo.run(Console(highlight=False), events, seed, burst)
+        return
+    from aomg.monitor import command
+
+    with _told("cannot run the demo"):
+        if not command.demo(Console(highlight=False)):
+            raise typer.Exit(1)
 
 
 @app.command()
@@ -70,6 +104,96 @@ def generate(
     except KeyboardInterrupt:
         typer.echo("stopped; nothing was left behind", err=True)
         raise typer.Exit(130) from None
+
+
+@app.command()
+def evaluate(
+    names: _Names = None,
+    quick: _Quick = False,
+    full: _Full = False,
+    data: _Data = None,
+    value: _Value = None,
+    out: _Folder = _evaluate.OUT,
+    check: _Check = False,
+    list_them: _List = False,
+    json: _Json = False,
+) -> None:
+    """Measure the paper's tables and figures again, or the same on a file of your own; write a report."""
+    # with --json, standard output is for the document alone
+    console = Console(highlight=False, stderr=json and not list_them)
+    try:
+        if list_them:
+            _evaluate.list_experiments(console, json)
+            return
+        scale = _evaluate.scale_of(quick, full)
+        results, claims = _evaluate.run(console, names or [], scale, data, value, out, check)
+        if json:
+            typer.echo(_evaluate.as_json(results, claims, out))
+    except AomgError as error:
+        typer.echo(f"cannot evaluate: {error}", err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt as stopped:
+        typer.echo(str(stopped) or "stopped", err=True)
+        raise typer.Exit(130) from None
+    if not all(claim.holds for claim in claims):
+        raise typer.Exit(1)
+
+
+@app.command()
+def run(config: _Config, once: _Once = False, json: _AsJson = False) -> None:
+    """Watch telemetry: quantiles of every key on Spark, rules, alerts. Ctrl-C ends it; a restart goes on from there.
+
+    Exit codes: 0 it ended or was stopped, 1 it had to stop, 2 the configuration cannot run.
+    """
+    from aomg.monitor import command
+
+    with _told("cannot run"):
+        command.run(Console(highlight=False, stderr=json), config, once, json)
+
+
+@app.command()
+def check(config: _Config, json: _AsJson = False) -> None:
+    """Check a configuration without running it: every line, its source, and the folders. Exit code 2: it cannot run."""
+    from aomg.monitor import command
+
+    with _told("cannot run"):
+        command.check(Console(highlight=False), config, json)
+
+
+@app.command()
+def query(
+    results: _Results,
+    by: _By = None,
+    where: _Where = None,
+    name: _Query = None,
+    quantile: _Quantile = None,
+    last: _Last = None,
+    most: _Most = 20,
+    json: _AsJson = False,
+) -> None:
+    """Show stored results: the worst keys first, with their intervals, and how they went over time."""
+    from aomg.monitor import command
+
+    with _told("cannot show"):
+        command.query(Console(highlight=False), results, by, where, name, quantile, last, most, json)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Let errors be one line on standard error and an exit code: 2 for a configuration or an argument, else 1."""
+    from aomg.monitor.errors import ConfigError
+
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        typer.echo(f"{what}: the package {error.name} is missing; run: pip install 'aomg[monitor]'", err=True)
+        raise typer.Exit(1) from None
+    except ConfigError as error:
+        typer.echo(f"{what}:\n{error}", err=True)
+        raise typer.Exit(2) from None
+    except AomgError as error:
+        typer.echo(f"{what}: {error}", err=True)
+        raise typer.Exit(1) from None
 
 
 @app.command()

@@ -40,10 +40,14 @@ class Accounts:
 _COUNTS = tuple(field.name for field in fields(Accounts))
 
 
-def accounts(spark: SparkSession, checkpoint: str) -> Accounts:
-    """Count what became of the events of the stream with this checkpoint. Runs a small Spark job."""
+def accounts(spark: SparkSession, checkpoint: str, operator: int = 0) -> Accounts:
+    """Count what became of the events of the stream with this checkpoint. Runs a small Spark job.
+
+    operator
+        Which one, in the order of the plan, where a streaming query unites several `quantiles`.
+    """
     sums = [f.coalesce(f.sum(f"value.{name}"), f.lit(0)) for name in _COUNTS]
-    return Accounts(*map(int, _state(spark, checkpoint, "ledger").agg(*sums).collect()[0]))
+    return Accounts(*map(int, _state(spark, checkpoint, "ledger", operator).agg(*sums).collect()[0]))
 
 
 def _latest(spark: SparkSession, checkpoint: str) -> int:
@@ -102,6 +106,7 @@ class _OpenEnd:
                     yield from answers.to_batches(max_chunksize=1 << 16)
 
 
-def _state(spark: SparkSession, checkpoint: str, name: str) -> DataFrame:
-    """One of the things that the stream's operator keeps, as rows."""
-    return spark.read.format("statestore").option("stateVarName", name).load(checkpoint)
+def _state(spark: SparkSession, checkpoint: str, name: str, operator: int = 0) -> DataFrame:
+    """One of the things that a stream's operator keeps, as rows."""
+    reader = spark.read.format("statestore").option("stateVarName", name).option("operatorId", operator)
+    return reader.load(checkpoint)

@@ -1,0 +1,88 @@
+"""What is done with each micro-batch: judged by the rules, written, told. In that order, and the same when repeated.
+
+Spark repeats a batch that it did not see the end of. Everything here is a function of the batch's rows and of the
+alert state before it, and every sink replaces what the same batch wrote before, so a repeat changes nothing. The
+alert state of a batch is written last: it stands for all the rest being there.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from aomg.monitor.config import QueryConfig
+from aomg.monitor.judge import Judge
+from aomg.monitor.notify import Notifier
+from aomg.monitor.progress import Progress, Watcher
+from aomg.monitor.quarantine import Quarantine, refused_in
+from aomg.monitor.rows import NO_QUERY, WindowRows, windows_of
+from aomg.monitor.sinks import Sink
+from aomg.monitor.state_files import StateFiles
+from aomg.monitor.states import State
+from aomg.monitor.whole_files import put
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Takes the rows of every micro-batch (`aomg.monitor.plan` says which), as foreachBatch hands them over.
+
+    Costs one collection of the rows to the driver, some array operations, and the files of the sinks.
+    """
+
+    queries: Mapping[str, QueryConfig]
+    judge: Judge
+    states: StateFiles
+    results: Sequence[Sink]
+    alerts: Sequence[Sink]
+    targets: Path
+    """The file with the newest headroom of every target and key."""
+    quarantine: Quarantine
+    notifier: Notifier
+    watchers: Sequence[Watcher] = ()
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        """Do all that is to be done with a micro-batch. The frame is computed once."""
+        self.take(frame.toArrow(), batch)
+
+    def take(self, table: pa.Table, batch: int) -> None:
+        """The same, once the rows are here."""
+        began = time.perf_counter()
+        results = table.filter(pc.not_equal(table["query"], NO_QUERY))
+        refused = refused_in(table)
+        windows = windows_of(results, self.queries)
+        before = self.states.load_below(batch)
+        state, alerts = self.judge.step(State() if before is None else State.from_json(before), windows, batch)
+        for sink in self.results:
+            sink.write(batch, results)
+        for sink in self.alerts:
+            sink.write(batch, alerts)
+        self._export_headrooms(windows)
+        self.quarantine.keep(batch, refused)
+        self.notifier.send(batch, alerts)
+        self.states.save(batch, state.to_json())
+        reasons: dict[str, int] = {}
+        for row in refused:
+            reasons[row.reason] = reasons.get(row.reason, 0) + row.count
+        newest = {query: found[-1] for query, found in windows.items() if found}
+        progress = Progress(
+            batch,
+            time.perf_counter() - began,
+            reasons,
+            newest,
+            results.num_rows,
+            alerts,
+            self.judge.active(state),
+        )
+        for watcher in self.watchers:
+            watcher(progress)
+
+    def _export_headrooms(self, windows: Mapping[str, Sequence[WindowRows]]) -> None:
+        newest = {query: found[-1:] for query, found in windows.items()}
+        records = [record for room in self.judge.headrooms(newest) for record in room.records()]
+        if records:
+            put(self.targets, (json.dumps({"targets": records}, indent=1) + "\n").encode())

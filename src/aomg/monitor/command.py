@@ -1,0 +1,171 @@
+"""What `aomg run` and `aomg check` do: load, inspect, run with a view, and sum up."""
+
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.console import Console
+
+from aomg.monitor.alerts import Alert
+from aomg.monitor.config import EXAMPLE, Config, load
+from aomg.monitor.durations import microseconds, said
+from aomg.monitor.errors import ConfigError
+from aomg.monitor.inspection import inspect
+from aomg.monitor.progress import Progress
+
+
+def check(console: Console, file: Path, as_json: bool = False) -> None:
+    """Say that a configuration can run here, and what it will do. Raises ConfigError with all that is wrong."""
+    config = load(file)
+    inspect(config)
+    if as_json:
+        console.out(json.dumps({"ok": True, **_outline(config)}), highlight=False)
+        return
+    console.print(f"{file} is fine.")
+    for what, names in _outline(config).items():
+        console.print(f"  {what}: {', '.join(names) or 'none'}", soft_wrap=True)
+
+
+def _outline(config: Config) -> dict[str, list[str]]:
+    return {
+        "queries": list(config.queries),
+        "rules": [rule.name for rule in config.rules],
+        "receivers": [receiver.kind for receiver in config.receivers],
+    }
+
+
+def query(
+    console: Console,
+    results: Path,
+    by: list[str] | None = None,
+    where: list[str] | None = None,
+    name: str | None = None,
+    quantile: str | None = None,
+    last: str | None = None,
+    most: int = 20,
+    as_json: bool = False,
+) -> None:
+    """Show stored results. Raises ConfigError for arguments that mean nothing, ResultsError where there are none."""
+    from aomg.monitor.shown import show
+
+    labels = {}
+    for text in where or ():
+        label, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"{text!r} names no label; write it as LABEL=VALUE, such as podset=17")
+        labels[label] = value
+    span = timedelta(microseconds=microseconds(last)) if last is not None else None
+    show(console, results, name, by, labels, quantile, last=span, most=most, as_json=as_json)
+
+
+class Changes:
+    """Counts what a run brought: a watcher."""
+
+    def __init__(self) -> None:
+        self.rows = self.refused = 0
+        self.alerts: list[Alert] = []
+
+    def __call__(self, progress: Progress) -> None:
+        """Take what a micro-batch brought."""
+        self.rows += progress.rows
+        self.refused += sum(progress.refused.values())
+        self.alerts += progress.alerts
+
+
+def run(
+    console: Console, file: Path, once: bool = False, as_json: bool = False, folder: Path | None = None
+) -> dict[str, Any]:
+    """Run a configuration until it ends, and sum up. Ctrl-C and SIGTERM end it after the micro-batch at work.
+
+    Raises ConfigError before anything is started, and RunError or SinkError where it had to stop.
+    """
+    from aomg.monitor.running import Monitor
+    from aomg.monitor.view import View
+
+    config = load(file, folder=folder)
+    changes = Changes()
+    view = View(console, config)
+    monitor = Monitor(config, console, [changes, view], once=once)
+    view.monitor = monitor
+    try:
+        with view, _stopped_by_signals(monitor):
+            monitor.run()
+        accounts = {name: vars(counts) for name, counts in monitor.accounts().items()}
+    finally:
+        monitor.close()
+    summary = {
+        "rows": changes.rows,
+        "refused": changes.refused,
+        "fired": sum(alert.transition == "firing" for alert in changes.alerts),
+        "resolved": sum(alert.transition == "resolved" for alert in changes.alerts),
+        "undelivered": monitor.undelivered,
+        "accounts": accounts,
+        "alerts": [alert.to_json() for alert in changes.alerts],
+    }
+    if as_json:
+        Console().out(json.dumps(summary), highlight=False)
+    else:
+        _sum_up(console, summary)
+    return summary
+
+
+def demo(console: Console) -> bool:
+    """Run the shipped example in a folder of its own, then say which incidents were found. True if all, and no other.
+
+    Takes about two minutes; leaves nothing behind.
+    """
+    from aomg.monitor.rehearsal import rehearsed
+    from aomg.streams import podsets
+
+    with TemporaryDirectory(prefix="aomg-demo-") as folder:
+        summary = run(console, EXAMPLE, folder=Path(folder))
+    asked = load(EXAMPLE, folder=folder).source.generate
+    incidents = podsets(seed=asked.seed, rate=asked.rate).incidents if asked is not None else ()
+    found = rehearsed(incidents, [Alert.from_json(alert) for alert in summary["alerts"]])
+    console.print()
+    for finding in found.findings:
+        told = "[red]not found"
+        if finding.alert is not None and finding.after is not None:
+            told = f"[green]found[/] {said(finding.after)} after it began: {finding.alert.rule}"
+        console.print(f"{finding.incident}: {told}", soft_wrap=True)
+    for alert in found.false_alarms:
+        console.print(f"[red]false alarm[/]: {alert.rule} {dict(alert.labels)}", soft_wrap=True)
+    if not found.false_alarms:
+        console.print("no false alarm")
+    return found.passed
+
+
+def _sum_up(console: Console, summary: dict[str, Any]) -> None:
+    for query, counts in summary["accounts"].items():
+        told = ", ".join(f"{name} {number:,}" for name, number in counts.items() if number or name == "came")
+        console.print(f"{query}: {told}", soft_wrap=True)
+    console.print(f"{summary['rows']:,} rows, {summary['fired']} alerts fired, {summary['resolved']} resolved")
+    for receiver, waiting in summary["undelivered"].items():
+        console.print(f"[yellow]{waiting} alerts still wait for {receiver}; they are told after the next start")
+
+
+@contextmanager
+def _stopped_by_signals(monitor: Any) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM ask the monitor to stop; a second one stops at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(number: int, frame: object) -> None:
+        signal.signal(number, before[number])
+        monitor.stop()
+
+    before: dict[int, Any] = {}
+    for asked in (signal.SIGINT, signal.SIGTERM):
+        before[asked] = signal.signal(asked, ask)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,59 @@
+"""The monitor's own errors. Each says what is wrong, where in the configuration, and what to do."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from aomg.errors import AomgError
+
+MOST_PROBLEMS = 10
+
+
+class ConfigError(AomgError, ValueError):
+    """A configuration that cannot be run. Nothing was started or written.
+
+    message
+        What is wrong and what to do, without the place.
+    line
+        Of the configuration file, from 1 on; None where the file as a whole is meant, or the place is not known yet.
+    file
+        The configuration file; `placed` adds it where it is known.
+    problems
+        All that were found: this error alone, or up to ten that are told at once (see `together`).
+
+    >>> print(ConfigError("unknown key 'quantile'; did you mean quantiles?", 12).placed(file="aomg.yaml"))
+    aomg.yaml, line 12: unknown key 'quantile'; did you mean quantiles?
+    """
+
+    def __init__(self, message: str, line: int | None = None, file: str | Path | None = None) -> None:
+        super().__init__(message, line, file)
+        self.message = message
+        self.line = line
+        self.file = file
+        self.problems: tuple[ConfigError, ...] = (self,)
+
+    def placed(self, line: int | None = None, file: str | Path | None = None) -> "ConfigError":
+        """Return the same error with its place; what it knows already stays."""
+        problems = [
+            ConfigError(p.message, p.line if p.line is not None else line, p.file if p.file is not None else file)
+            for p in self.problems
+        ]
+        return ConfigError.together(problems)
+
+    @classmethod
+    def together(cls, problems: Sequence["ConfigError"]) -> "ConfigError":
+        """Return one error that tells up to ten, in the order of their lines; its line is that of the first."""
+        parts = [part for problem in problems for part in problem.problems]
+        parts.sort(key=lambda part: part.line or 0)
+        first = cls(parts[0].message, parts[0].line, parts[0].file)
+        if len(parts) > 1:
+            first.problems = tuple(parts[:MOST_PROBLEMS])
+        return first
+
+    def __str__(self) -> str:
+        """One line for each problem: file, line, message."""
+        return "\n".join(problem._told() for problem in self.problems)
+
+    def _told(self) -> str:
+        place = [str(self.file)] if self.file is not None else []
+        place += [f"line {self.line}"] if self.line is not None else []
+        return ": ".join([", ".join(place), self.message]) if place else self.message

@@ -1,0 +1,224 @@
+"""Tells receivers of alerts: at least once, in order, in the background, and again until they have them.
+
+What is to be told is on disk (outbox.py) before `send` returns. Each receiver has its own thread and its own place in
+the order, so one that is down holds up neither the others nor the stream.
+"""
+
+import json
+import logging
+import random
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aomg.monitor.alerts import Alert, time_text
+from aomg.monitor.delivery import NotDelivered, Receiver
+from aomg.monitor.outbox import Entry, Outbox
+from aomg.monitor.result_rows import plain
+from aomg.monitor.whole_files import SinkError
+
+_LOG = logging.getLogger(__name__)
+_MOST_BYTES = 10_000_000
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Seconds between attempts: doubled each time up to `most`, of which a random half to whole is waited."""
+
+    first: float = 0.5
+    most: float = 60.0
+
+    def delay(self, attempt: int, asked: float | None = None) -> float:
+        """How long to wait after attempt 0, 1, ...; at least what the receiver asked for, but never beyond `most`."""
+        wait = min(self.most, self.first * 2.0 ** min(attempt, 60)) * random.uniform(0.5, 1)
+        return max(wait, min(asked or 0.0, self.most))
+
+
+@dataclass(frozen=True)
+class ReceiverStatus:
+    """How a receiver fares: counts since the start, and why the last attempt failed, if it did."""
+
+    name: str
+    shown: str
+    waiting: int
+    delivered: int
+    given_up: int
+    failing: str | None
+
+
+class Notifier:
+    """Takes the alerts of each batch and sees to it that every receiver gets them.
+
+    Every alert reaches every receiver at least once, unless the receiver refuses it (4xx), or it cannot be delivered
+    for the receiver's patience (a day), or too many wait: then it is a line in `undelivered.jsonl`, of which the last
+    10 to 20 MB are kept. An alert has the same id however often it comes, after a crash too.
+    """
+
+    def __init__(
+        self, folder: Path, receivers: Sequence[Receiver], backoff: Backoff | None = None, most: int = 10_000
+    ) -> None:
+        self._undelivered = folder / "undelivered.jsonl"
+        names: dict[str, Receiver] = {}
+        for receiver in receivers:
+            alike = sum(other.kind == receiver.kind for other in names.values())
+            names[f"{receiver.kind}-{alike + 1}"] = receiver
+        self._outbox = Outbox(folder, {name: r.repeat_every is not None for name, r in names.items()}, most)
+        self._change = threading.Condition()
+        self._stopped = threading.Event()
+        self._senders = [_Sender(self, name, receiver, backoff or Backoff()) for name, receiver in names.items()]
+        for sender in self._senders:
+            sender.start()
+
+    def send(self, batch: int, alerts: Sequence[Alert]) -> None:
+        """Take the alerts of a batch; returns when they are on the disk, and does not wait for any receiver.
+
+        Raises SinkError where they cannot be kept: then the batch is not done.
+        """
+        told = [{**plain(alert.to_json()), "id": alert.id, "batch": batch} for alert in alerts]
+        wanted = {transition for sender in self._senders for transition in sender.notified}
+        dropped = self._outbox.put([alert for alert in told if alert["transition"] in wanted])
+        for sender in self._senders:
+            for alert in dropped.get(sender.name, ()):
+                sender.give_up(alert, "too many alerts were waiting")
+        with self._change:
+            self._change.notify_all()
+
+    def status(self) -> list[ReceiverStatus]:
+        """How each receiver fares, in the order of the configuration."""
+        return [sender.status() for sender in self._senders]
+
+    def close(self, timeout: float) -> dict[str, int]:
+        """Wait until all is delivered, at most so many seconds, and end; say how many still wait for whom.
+
+        They stay on disk and are told after the next start.
+        """
+        until = time.monotonic() + timeout
+        with self._change:
+            while any(self._outbox.waiting(sender.name) for sender in self._senders):
+                left = until - time.monotonic()
+                if left <= 0:
+                    break
+                self._change.wait(left)
+        self._stopped.set()
+        with self._change:
+            self._change.notify_all()
+        for sender in self._senders:
+            sender.join(max(0.0, until - time.monotonic()) + 0.1)  # one that hangs in an attempt is left to itself
+        remaining = {sender.name: self._outbox.waiting(sender.name) for sender in self._senders}
+        self._outbox.close()
+        return {name: count for name, count in remaining.items() if count}
+
+
+class _Sender(threading.Thread):
+    """Works through the queue of one receiver."""
+
+    def __init__(self, notifier: Notifier, name: str, receiver: Receiver, backoff: Backoff) -> None:
+        super().__init__(name=name, daemon=True)
+        self.notified = receiver.notified
+        self._receiver = receiver
+        self._backoff = backoff
+        self._outbox, self._change, self._stopped = notifier._outbox, notifier._change, notifier._stopped
+        self._undelivered = notifier._undelivered
+        self._delivered = self._given_up = 0
+        self._failing: str | None = None
+        self._repeat_at = time.monotonic()  # at once: a receiver may have forgotten while we were away
+
+    def status(self) -> ReceiverStatus:
+        waiting = self._outbox.waiting(self.name)
+        return ReceiverStatus(self.name, repr(self._receiver), waiting, self._delivered, self._given_up, self._failing)
+
+    def run(self) -> None:
+        while not self._stopped.is_set():
+            self._repeat()
+            entry = self._outbox.head(self.name)
+            if entry is not None:
+                self._deliver(entry)
+                with self._change:
+                    self._change.notify_all()  # close may wait for this
+                continue
+            with self._change:
+                if self._outbox.head(self.name) is None and not self._stopped.is_set():
+                    self._change.wait(self._until_repeat())
+
+    def _until_repeat(self) -> float | None:
+        if self._receiver.repeat_every is None or not self._outbox.firing(self.name):
+            return None
+        return max(0.0, self._repeat_at - time.monotonic())
+
+    def _repeat(self) -> None:
+        every = self._receiver.repeat_every
+        if every is None or time.monotonic() < self._repeat_at:
+            return
+        self._repeat_at = time.monotonic() + every
+        firing = self._outbox.firing(self.name)
+        if firing:
+            try:
+                self._receiver.repeat(firing)
+            except NotDelivered as error:
+                self._tell(str(error))
+            except Exception as error:
+                self._tell(self._fault(error))
+
+    def _deliver(self, entry: Entry) -> None:
+        """Try until it is delivered, given up, dropped meanwhile, or time to stop."""
+        if entry.alert["transition"] not in self.notified:
+            self._past(entry)
+            return
+        since, attempt = time.monotonic(), 0
+        while not self._stopped.is_set() and self._outbox.head(self.name) == entry:
+            wait = None
+            try:
+                self._receiver.deliver(entry.alert)
+            except NotDelivered as error:
+                why, wait = str(error), error.wait
+                if error.final or time.monotonic() - since > self._receiver.patience:
+                    self._tell(why)
+                    self.give_up(entry.alert, why)
+                    self._past(entry)
+                    return
+            except Exception as error:  # a fault of ours must not end the thread, nor the alert
+                why = self._fault(error)
+            else:
+                if self._failing is not None:
+                    _LOG.warning("%r takes alerts again", self._receiver)
+                self._failing = None
+                self._delivered += 1
+                self._past(entry)
+                return
+            self._tell(why)
+            self._stopped.wait(self._backoff.delay(attempt, wait))
+            attempt += 1
+
+    def _past(self, entry: Entry) -> None:
+        if self._stopped.is_set():
+            return  # too late: another process may use the folder already, and will tell this alert again
+        try:
+            self._outbox.done(self.name, entry)
+        except SinkError as error:
+            _LOG.warning("%s; alerts may be told twice after the next start", error)
+
+    def _fault(self, error: Exception) -> str:
+        return f"{self._receiver!r} failed ({type(error).__name__})"
+
+    def _tell(self, why: str) -> None:
+        """Log a failure once, not at every attempt."""
+        if why != self._failing:
+            _LOG.warning("an alert was not delivered: %s", why)
+        self._failing = why
+
+    def give_up(self, alert: Mapping[str, Any], why: str) -> None:
+        """Record an alert that this receiver will not get."""
+        self._given_up += 1
+        at = time_text(int(time.time()) * 1_000_000)
+        line = json.dumps({"at": at, "receiver": self.name, "reason": why, "alert": alert}, ensure_ascii=False) + "\n"
+        with self._change:
+            try:
+                if self._undelivered.exists() and self._undelivered.stat().st_size > _MOST_BYTES:
+                    self._undelivered.replace(self._undelivered.with_name("undelivered.1.jsonl"))
+                with self._undelivered.open("ab") as raw:
+                    raw.write(line.encode("utf-8", "backslashreplace"))
+            except OSError as error:
+                _LOG.warning("%s cannot be written (%s)", self._undelivered, error.strerror)

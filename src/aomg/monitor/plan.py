@@ -1,0 +1,93 @@
+"""The one streaming query of a monitor: the rows of all its queries, and the refused rows, in one table.
+
+One query with one checkpoint: every micro-batch brings all rows of a window's end, of every query, so that a rule can
+span queries and a restart repeats whole batches.
+
+==============================  =====================================================================================
+query                           the name of the query; empty for refused rows
+labels                          the key, in the order of the query's labels; of a refused row reason, text and file
+start, end                      of the window
+count                           events in the window; of a refused row, how many it stands for
+min, max, sub_windows, burst    as `aomg.spark.columns` says
+estimates                       name, value, low, high, method of each quantile and each threshold
+==============================  =====================================================================================
+"""
+
+from datetime import timedelta
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from aomg.monitor.config import Config, QueryConfig
+from aomg.monitor.sources import events_of
+from aomg.spark import quantiles
+from aomg.spark.columns import FIXED, names_of
+from aomg.spark.intake import quoted
+
+REFUSED = ""
+_ESTIMATE = "struct<name: string, value: double, low: double, high: double, method: string>"
+
+
+def planned(spark: SparkSession, config: Config) -> DataFrame:
+    """The streaming DataFrame of a configuration. Reads the source once for each query, and once for refused rows."""
+    events = events_of(spark, config)
+    parts = [_answers(events.good, config, query) for query in config.queries.values()]
+    return reduce(DataFrame.unionByName, [*parts, _refused(events.refused)])
+
+
+def _answers(events: DataFrame, config: Config, query: QueryConfig) -> DataFrame:
+    answers = quantiles(
+        events,
+        query.query,
+        value=query.value,
+        time=config.source.time,
+        by=list(query.by.values()),
+        clock=config.clock,
+        max_clock_skew=timedelta(microseconds=config.max_clock_skew),
+    )
+    names = names_of(query.query)[len(FIXED) :]
+    estimates = f.array(*(_estimate(name, answers.schema[name].dataType) for name in names))
+    return answers.select(
+        f.lit(query.name).alias("query"),
+        _strings([quoted(name) for name in query.by.values()]).alias("labels"),
+        f.col("window.start").alias("start"),
+        f.col("window.end").alias("end"),
+        "count",
+        "min",
+        "max",
+        "sub_windows",
+        "burst",
+        estimates.cast(f"array<{_ESTIMATE}>").alias("estimates"),
+    )
+
+
+def _estimate(name: str, kind: t.DataType) -> Column:
+    """A quantile or a share, with its name; shares have no method."""
+    method = quoted(name)["method"] if "method" in kind.fieldNames() else f.lit(None).cast("string")  # type: ignore[attr-defined]
+    return f.struct(
+        f.lit(name).alias("name"), *(quoted(name)[part].alias(part) for part in ("value", "low", "high")), method
+    )
+
+
+def _strings(columns: list[Column]) -> Column:
+    return f.array(*(column.cast("string") for column in columns)).cast("array<string>")
+
+
+def _refused(refused: DataFrame) -> DataFrame:
+    def nothing(kind: str) -> Column:
+        return f.lit(None).cast(kind)
+
+    return refused.select(
+        f.lit(REFUSED).alias("query"),
+        f.array("reason", "text", "file").alias("labels"),
+        nothing("timestamp").alias("start"),
+        nothing("timestamp").alias("end"),
+        "count",
+        nothing("double").alias("min"),
+        nothing("double").alias("max"),
+        nothing("int").alias("sub_windows"),
+        nothing("boolean").alias("burst"),
+        nothing(f"array<{_ESTIMATE}>").alias("estimates"),
+    )

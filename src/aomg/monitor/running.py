@@ -1,0 +1,176 @@
+"""Runs a configuration on Spark, until it is told to stop, its source ends, or something fails.
+
+Where Spark would print to the terminal, it writes to `spark.log` in the state folder instead.
+"""
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from rich.console import Console
+
+from aomg.errors import AomgError
+from aomg.monitor.assembly import assembled, checkpoint_of
+from aomg.monitor.config import Config
+from aomg.monitor.generated import Generator
+from aomg.monitor.inspection import inspect
+from aomg.monitor.plan import planned
+from aomg.monitor.progress import Watcher
+from aomg.monitor.sources import folder_of
+from aomg.monitor.whole_files import locked
+from aomg.spark import Accounts, accounts, session
+from aomg.streams import podsets
+
+_FLUSH_SECONDS = 10.0
+
+
+class RunError(AomgError, RuntimeError):
+    """A monitor that had to stop. What was written is whole, and the next start goes on from there."""
+
+
+class Monitor:
+    """A configuration at work: `start`, then `wait` until it ends; `stop` from any thread.
+
+    The Spark session is the caller's, or one is started on this machine.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        console: Console,
+        watchers: Sequence[Watcher] = (),
+        spark: SparkSession | None = None,
+        once: bool = False,
+    ) -> None:
+        self.config, self.once = config, once
+        self._console, self._watchers = console, watchers
+        self._spark = spark
+        self._owns_spark = spark is None
+        self._generator = _generator(config)
+        self._stop = threading.Event()
+        self.query: StreamingQuery | None = None
+        self.undelivered: dict[str, int] = {}
+
+    def run(self) -> None:
+        """Run to the end. Raises ConfigError before anything is started, RunError where it had to stop."""
+        inspect(self.config)
+        self.config.state.mkdir(parents=True, exist_ok=True)
+        busy = f"another monitor runs with the state folder {self.config.state}; stop it first, or give another one"
+        with locked(self.config.state / "lock", busy):
+            self._generate()
+            batches = assembled(self.config, self._console, self._watchers)
+            try:
+                self._run(batches)
+            finally:
+                if self._generator is not None:
+                    self._generator.stop()
+                self.undelivered = batches.notifier.close(_FLUSH_SECONDS)
+                for sink in (*batches.results, *batches.alerts):
+                    sink.close()
+
+    def stop(self) -> None:
+        """Ask it to end after the micro-batch that is at work."""
+        self._stop.set()
+
+    def accounts(self) -> dict[str, Accounts]:
+        """What became of every event, by query, up to the last micro-batch."""
+        spark, checkpoint = self._started(), str(checkpoint_of(self.config))
+        return {name: accounts(spark, checkpoint, number) for number, name in enumerate(self.config.queries)}
+
+    def close(self) -> None:
+        """Stop the Spark session, if it was started here."""
+        if self._owns_spark and self._spark is not None:
+            self._spark.stop()
+            self._spark = None
+
+    @property
+    def scans(self) -> int:
+        """How often each event is read: Spark counts it as often."""
+        return len(self.config.queries) + 1
+
+    def _generate(self) -> None:
+        if self._generator is None:
+            return
+        if self.once:
+            self._generator.write_all()
+        else:
+            self._generator.start()
+
+    def _started(self) -> SparkSession:
+        if self._spark is None:
+            with _errors_to(self.config.state / "spark.log"):
+                self._spark = session("aomg monitor")
+        return self._spark
+
+    def _run(self, batches: object) -> None:
+        frame = planned(self._started(), self.config)
+        writer = frame.writeStream.queryName("aomg").outputMode("append").foreachBatch(batches)  # type: ignore[arg-type]
+        writer = writer.option("checkpointLocation", str(checkpoint_of(self.config)))
+        if self.once:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=f"{self.config.every / 1e6} seconds")
+        self.query = writer.start()
+        try:
+            self._watch(self.query)
+        except PySparkException as error:
+            raise RunError(explained(str(error), self.config)) from error
+        finally:
+            with suppress(PySparkException):
+                self.query.stop()
+
+    def _watch(self, query: StreamingQuery) -> None:
+        while not self._stop.is_set():
+            if query.awaitTermination(0.2):  # type: ignore[arg-type]
+                return
+            if self._generator is not None and self._generator.done and not self.once:
+                if self._generator.failure is not None:
+                    raise RunError(f"the generated events cannot be written: {self._generator.failure}")
+                query.processAllAvailable()
+                return
+
+
+def _generator(config: Config) -> Generator | None:
+    asked = config.source.generate
+    folder = folder_of(config)
+    if asked is None or folder is None:
+        return None
+    stream = podsets(seed=asked.seed, rate=asked.rate, incidents=None if asked.incidents else ())
+    return Generator(stream, folder, asked.events if asked.events is not None else 1 << 40, asked.speed)
+
+
+def explained(said: str, config: Config) -> str:
+    """The line of a failed stream's long story that tells most."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    raised = next((at for at, line in enumerate(lines) if "Traceback (most recent call last)" in line), None)
+    if raised is not None:
+        for line in lines[raised:]:
+            found = re.match(r"([\w.]+(?:Error|Exception|Interrupt)): (.+)", line)
+            if found:
+                ours = found[1].startswith("aomg.")
+                return found[2] if ours else f"{found[1]}: {found[2]} (more in {config.state / 'spark.log'})"
+    told = next((line for line in lines if line.startswith(("[", "Caused by:"))), lines[0] if lines else "no reason")
+    return f"{told[:500]} (more in {config.state / 'spark.log'})"
+
+
+@contextmanager
+def _errors_to(file: Path) -> Iterator[None]:
+    """Let processes that are started meanwhile write their errors into a file: the JVM and its workers talk a lot."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(log, 2)
+    os.close(log)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)

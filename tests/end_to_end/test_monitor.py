@@ -1,0 +1,233 @@
+"""The monitor from files of telemetry to alerts: incidents that are known, restarts, bad rows. On Spark."""
+
+import io
+import json
+import os
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from aomg import streams
+from aomg.monitor.alerts import Alert
+from aomg.monitor.config import load
+from aomg.monitor.progress import Progress
+from aomg.monitor.rehearsal import rehearsed
+from aomg.monitor.running import Monitor, RunError
+from aomg.streams import Podsets
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+MINUTE = 60_000_000
+CONFIG = """
+source: {{parquet: telemetry/, time: ts, files_per_batch: {files}}}
+state: state/
+clock: none
+queries:
+  inbound: {{value: rtt_us, unit: us, by: {{podset: dst_podset}}, size: {size}, period: {period}, lateness: 2s}}
+  outbound: {{value: rtt_us, unit: us, by: {{podset: src_podset}}, size: {size}, period: {period}, lateness: 2s}}
+sinks:
+  results: [{{parquet: results/}}, {{jsonl: results.jsonl}}]
+  alerts: [{{jsonl: alerts.jsonl}}]
+receivers: [{{log: alerts.log}}]
+groups:
+  - name: network
+    rules:
+      - alert: PodsetSwitchFault
+        expr: inbound.p99 > 4ms and outbound.p99 > 4ms
+        min_count: 1000
+        annotations: {{summary: "switch of podset {{{{ $labels.podset }}}}"}}
+      - alert: TailAgainstMedian
+        query: inbound
+        expr: p99_9 > 20 * p50
+        min_count: 2000
+      - target: inbound_p99
+        query: inbound
+        quantile: p99
+        at_most: 5ms
+"""
+
+
+class Heard:
+    """A watcher that remembers, and may fail once."""
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        self.batches: list[int] = []
+        self.alerts: list[Alert] = []
+        self._fails_at = fails_at
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.batch == self._fails_at:
+            raise OSError("the power went")
+        self.batches.append(progress.batch)
+        self.alerts += progress.alerts
+
+
+def telemetry(folder: Path, stream: Podsets, minutes: int, files: int) -> None:
+    """Write so many minutes of a stream, in files that are read in their order."""
+    (folder / "telemetry").mkdir(parents=True, exist_ok=True)
+    edges = np.linspace(0, minutes * 60 * stream.rate, files + 1).astype(int)
+    for number, (first, last) in enumerate(pairwise(edges)):
+        put(folder, number, stream.take(int(last - first), int(first)))
+
+
+def put(folder: Path, number: int, table: pa.Table) -> None:
+    file = folder / "telemetry" / f"events-{number:03d}.parquet"
+    pq.write_table(table, file)
+    os.utime(file, (1_700_000_000 + number,) * 2)
+
+
+def configured(folder: Path, size: str = "2m", period: str = "15s", files: int = 1) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "aomg.yaml"
+    file.write_text(CONFIG.format(size=size, period=period, files=files))
+    return file
+
+
+def run(file: Path, spark: SparkSession, heard: Heard | None = None) -> Heard:
+    heard = heard or Heard()
+    Monitor(load(file), Console(file=io.StringIO()), [heard], spark, once=True).run()
+    return heard
+
+
+def written(folder: Path) -> dict[str, Any]:
+    """All that a run left, but for the numbers of batches and the name of its state."""
+    results = ds.dataset(folder / "results", partitioning="hive").to_table().drop_columns(["batch", "day"])
+    order = [("query", "ascending"), ("end", "ascending"), ("key", "ascending")]
+    key = pa.array([str(labels) for labels in results["labels"].to_pylist()])
+    rows = results.append_column("key", key).sort_by(order).to_pylist()
+    alerts = [json.loads(line) for line in (folder / "alerts.jsonl").read_text().splitlines()]
+    for alert in alerts:
+        del alert["batch"], alert["stream"]
+    return {"rows": rows, "alerts": alerts}
+
+
+def test_known_incidents_are_found_and_nothing_else_fires(spark: SparkSession, tmp_path: Path) -> None:
+    stream = streams.podsets(rate=1_500)
+    telemetry(tmp_path, stream, 15, 3)
+    heard = run(configured(tmp_path, files=1), spark)
+    found = rehearsed(stream.incidents, heard.alerts)
+    assert not found.false_alarms
+    assert [finding.alert and finding.alert.rule for finding in found.findings] == [
+        "PodsetSwitchFault",
+        "TailAgainstMedian",
+    ]
+    assert all(alert.certainty == "certain" for alert in heard.alerts if alert.transition == "firing")
+    # each fires at the first window whose exact quantiles are beyond the limit
+    fault = found.findings[0]
+    assert fault.alert is not None
+    assert fault.alert.end == first_faulty_window(stream, fault.incident.podsets[0])
+    room = json.loads((tmp_path / "state" / "targets.json").read_text())["targets"]
+    assert {record["labels"]["podset"] for record in room} == {str(podset) for podset in range(20)}
+    assert all(low <= value <= high <= 1 for low, value, high in (record["headroom"] for record in room))
+
+
+def first_faulty_window(stream: Podsets, podset: int) -> int:
+    """The end of the first window in which the podset's exact p99 is above 4 ms in both directions."""
+    table = stream.take(15 * 60 * stream.rate)
+    above = []
+    for column in ("dst_podset", "src_podset"):
+        mine = table.filter(pc.equal(table[column], podset))
+        times, values = mine["ts"].cast(pa.int64()).to_numpy(), mine["rtt_us"].to_numpy()
+        ends = np.arange(times.min() // (MINUTE // 4) + 1, times.max() // (MINUTE // 4)) * (MINUTE // 4)
+        exact = {}
+        for end in ends:
+            window = np.sort(values[(times >= end - 2 * MINUTE) & (times < end)])
+            exact[int(end)] = window[int(np.ceil(0.99 * window.size)) - 1]
+        above.append({end for end, value in exact.items() if value > 4000})
+    return min(above[0] & above[1])
+
+
+def test_a_restart_in_the_middle_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    stream = streams.podsets(rate=600)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    telemetry(whole, stream, 15, 4)
+    heard = run(configured(whole), spark)
+    (parts / "telemetry").mkdir(parents=True)
+    alerts: list[Alert] = []
+    for number in range(4):
+        (whole / "telemetry" / f"events-{number:03d}.parquet").rename(
+            parts / "telemetry" / f"events-{number:03d}.parquet"
+        )
+        alerts += run(configured(parts), spark).alerts
+    assert written(parts) == written(whole)
+    assert [alert.id for alert in alerts] == [alert.id for alert in heard.alerts]
+    assert heard.alerts
+
+
+def test_a_batch_that_failed_after_it_was_written_is_repeated_without_a_trace(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    stream = streams.podsets(rate=600)
+    calm, torn = tmp_path / "calm", tmp_path / "torn"
+    for folder in (calm, torn):
+        telemetry(folder, stream, 12, 4)
+    run(configured(calm), spark)
+    failing = Heard(fails_at=2)
+    with pytest.raises(RunError, match="the power went"):
+        run(configured(torn), spark, failing)
+    again = run(configured(torn), spark)
+    assert again.batches[0] == 2
+    assert written(torn) == written(calm)
+    told = [line.split("id=")[-1] for line in (torn / "alerts.log").read_text().splitlines()]
+    assert told and len(set(told)) == len(
+        [a for a in written(calm)["alerts"] if a["transition"] in ("firing", "resolved")]
+    )
+
+
+def test_rows_that_cannot_be_used_are_counted_and_kept(spark: SparkSession, tmp_path: Path) -> None:
+    telemetry(tmp_path, streams.podsets(rate=200), 4, 2)
+    table = streams.podsets(rate=200).take(100)
+    nothing = table.set_column(table.schema.get_field_index("rtt_us"), "rtt_us", pa.nulls(100, pa.int64()))
+    put(tmp_path, 9, nothing)
+    file = configured(tmp_path)
+    monitor = Monitor(load(file), Console(file=io.StringIO()), [], spark, once=True)
+    monitor.run()
+    counts = monitor.accounts()
+    for account in counts.values():
+        assert account.reconcile
+        assert account.refused == 100
+        assert account.came == 4 * 60 * 200 + 100
+    kept = [json.loads(line) for line in (tmp_path / "state" / "quarantine" / "refused.jsonl").read_text().splitlines()]
+    assert len(kept) == 100
+    assert {line["reason"] for line in kept} == {"no finite value in rtt_us"}
+
+
+def test_the_rows_are_those_of_the_bare_query(spark: SparkSession, tmp_path: Path) -> None:
+    from aomg.spark import quantiles
+
+    telemetry(tmp_path, streams.podsets(rate=300), 5, 2)
+    config = load(configured(tmp_path))
+    run(config.file, spark)
+    events = spark.read.parquet(str(tmp_path / "telemetry"))
+    bare = quantiles(events, config.queries["inbound"].query, value="rtt_us", time="ts", by=["dst_podset"])
+    expected = {
+        (row.dst_podset, row.window.end.timestamp()): (row["count"], row.p99.value, row.p99.low, row.p99.high)
+        for row in bare.collect()
+    }
+    found = {
+        (int(row["labels"][0]), row["end"].timestamp()): (
+            row["count"],
+            *(
+                next(part for part in row["estimates"] if part["name"] == "p99")[key]
+                for key in ("value", "low", "high")
+            ),
+        )
+        for row in written_rows(tmp_path, "inbound")
+    }
+    assert found
+    assert found.items() <= expected.items()
+
+
+def written_rows(folder: Path, query: str) -> Sequence[dict[str, Any]]:
+    table = ds.dataset(folder / "results", partitioning="hive").to_table()
+    return [row for row in table.to_pylist() if row["query"] == query]

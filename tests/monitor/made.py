@@ -1,0 +1,144 @@
+"""Result rows, alerts, and a process that dies on purpose, for the tests of what is written."""
+
+import fcntl
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from unittest import mock
+
+import pyarrow as pa
+
+from aomg.monitor.alerts import Alert, alert_id
+
+MINUTE = 60_000_000
+NOON = 1_794_830_400_000_000  # 2026-11-16T12:00:00Z
+NAMES = {"inbound": ("podset",), "outbound": ("podset",), "pairs": ("src", "dst"), "all": ()}
+
+
+def row(key=("1",), end=NOON, query="inbound", p99=4000.0, p50=500.0, count=1000, burst=False, **more) -> dict:
+    estimates = [
+        {"name": "p50", "value": p50, "low": p50 - 1, "high": p50 + 1, "method": "band"},
+        {"name": "p99", "value": p99, "low": p99 * 0.99, "high": p99 * 1.01, "method": "band"},
+    ]
+    made = {"query": query, "labels": list(key), "start": end - 60 * MINUTE, "end": end, "count": count}
+    made |= {"min": 100.0, "max": 9000.0, "sub_windows": 60, "burst": burst, "estimates": estimates}
+    return made | more
+
+
+def table(*rows: dict) -> pa.Table:
+    """As the pipeline hands it over."""
+    time = pa.timestamp("us", tz="UTC")
+    estimate = pa.struct(
+        [("name", pa.string()), *((n, pa.float64()) for n in ("value", "low", "high")), ("method", pa.string())]
+    )
+    schema = pa.schema(
+        [
+            ("query", pa.string()),
+            ("labels", pa.list_(pa.string())),
+            ("start", pa.int64()),
+            ("end", pa.int64()),
+            ("count", pa.int64()),
+            ("min", pa.float64()),
+            ("max", pa.float64()),
+            ("sub_windows", pa.int32()),
+            ("burst", pa.bool_()),
+            ("estimates", pa.list_(estimate)),
+        ]
+    )
+    made = pa.Table.from_pylist(list(rows), schema)
+    for name in ("start", "end"):
+        made = made.set_column(made.column_names.index(name), name, made[name].cast(time))
+    return made
+
+
+def alert(transition="firing", podset="17", end=NOON, batch=3, rule="SwitchFault", **more) -> Alert:
+    labels = {"podset": podset, "severity": "page"}
+    parts = {
+        "id": alert_id("network", rule, labels, transition, end),
+        "rule": rule,
+        "group": "network",
+        "transition": transition,
+        "labels": labels,
+        "annotations": {"summary": f"switch of podset {podset} is faulty"},
+        "start": end - 60 * MINUTE,
+        "end": end,
+        "certainty": "certain",
+        "quantities": {"inbound.p99": (4100.0, 4200.0, 4300.0)},
+        "count": 1000,
+        "started": end - 2 * MINUTE,
+        "fired": None if transition == "pending" else end,
+        "batch": batch,
+    }
+    return Alert(**(parts | more))
+
+
+def told(one: Alert) -> dict:
+    return {**one.to_json(), "id": one.id}
+
+
+def is_new(handle: int) -> bool:
+    """Whether a file is written from its beginning, and not changed in its place."""
+    return fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@contextmanager
+def dying(at: int, torn: bool = False) -> Iterator[list[str]]:
+    """A process that dies before its operation number `at` on the file system, from 0 on; nothing happens afterwards.
+
+    Dying while a new file is brought to the disk, it may leave half of it (`torn`). Gives what was done.
+    """
+    done: list[str] = []
+    dead = False
+
+    def patched(name):
+        real = getattr(os, name)
+
+        def operation(*arguments, **named):
+            nonlocal dead
+            if len(done) >= at and not dead:
+                dead = True
+                if torn and name == "fsync" and is_new(arguments[0]):
+                    os.ftruncate(arguments[0], os.fstat(arguments[0]).st_size // 2)
+            if dead:
+                raise Killed
+            done.append(name)
+            return real(*arguments, **named)
+
+        return mock.patch.object(os, name, operation)
+
+    with ExitStack() as all_of_them:
+        for name in ("fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "link"):
+            all_of_them.enter_context(patched(name))
+        yield done
+
+
+def quick_disk() -> Iterator[None]:
+    """A fixture: nobody waits for the disk. What is tested is the order of operations, not the power supply."""
+    with mock.patch.object(os, "fsync", lambda handle: None):
+        yield
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """No file can become larger than this: writing fails in the middle, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Everything in a folder but locks."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != ".lock"
+    }

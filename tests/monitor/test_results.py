@@ -1,0 +1,106 @@
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made import MINUTE, NAMES, NOON, quick_disk, row, table
+
+from aomg.monitor.parquet_sink import ParquetSink
+from aomg.monitor.results import ResultsError, read
+
+quick = pytest.fixture(quick_disk, scope="module", autouse=True)
+DAY = 1440 * MINUTE
+
+
+def at(time: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time)
+
+
+keys = st.tuples(st.sampled_from(["inbound", "outbound"]), st.sampled_from(["1", "2", "", None]), st.integers(0, 5))
+
+
+@settings(max_examples=30)
+@given(
+    batches=st.lists(st.lists(keys, max_size=5, unique=True), min_size=1, max_size=4),
+    query=st.sampled_from([None, "inbound", "outbound"]),
+    podset=st.sampled_from([None, "1", "2"]),
+    since=st.none() | st.integers(-1, 6),
+    until=st.none() | st.integers(-1, 6),
+    last=st.none() | st.integers(0, 6),
+)
+def test_what_is_read_is_what_was_stored_and_the_newest_batch_counts(batches, query, podset, since, until, last):
+    step = DAY // 3
+    newest: dict[tuple, int] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        sink = ParquetSink(Path(folder), NAMES)
+        for number, batch in enumerate(batches):
+            sink.write(number, table(*(row((key,), NOON + end * step, name, count=number) for name, key, end in batch)))
+            newest |= dict.fromkeys(batch, number)
+        ends = [end for name, _, end in newest if query in (None, name) and (until is None or end <= until)]
+        from_last = max(ends) - last if ends and last is not None else None
+        lower = max((bound for bound in (since, from_last) if bound is not None), default=None)
+        wanted = {
+            key: number
+            for key, number in newest.items()
+            if query in (None, key[0])
+            and podset in (None, key[1])
+            and (lower is None or key[2] > lower)
+            and (until is None or key[2] <= until)
+        }
+        asked = {
+            "labels": None if podset is None else {"podset": podset},
+            "since": None if since is None else at(NOON + since * step),
+            "until": None if until is None else at(NOON + until * step),
+            "last": None if last is None else timedelta(microseconds=last * step),
+        }
+        if not wanted:
+            with pytest.raises(ResultsError):
+                read(Path(folder), query, **asked)
+            return
+        found = read(Path(folder), query, **asked).to_pylist()
+    got = {(one["query"], one["labels"][0], (one["end"] - at(NOON)) // timedelta(microseconds=step)) for one in found}
+    assert got == set(wanted) and len(found) == len(wanted)
+    assert {one["batch"] for one in found} == set(wanted.values())
+    order = [(one["query"], one["labels"][0] is not None, one["labels"][0] or "", one["end"]) for one in found]
+    assert [one[0] for one in order] == sorted(one[0] for one in order)
+
+
+def test_only_the_days_that_are_asked_for_are_read(tmp_path):
+    sink = ParquetSink(tmp_path, NAMES)
+    for day in range(3):
+        sink.write(day, table(row(end=NOON + day * DAY)))
+    (tmp_path / "day=2026-11-16" / "batch-0000000000.parquet").write_bytes(b"damaged")
+    assert len(read(tmp_path, since=at(NOON + DAY // 2 + 1))) == 2
+    assert len(read(tmp_path, last=timedelta(days=1, minutes=1))) == 2
+    with pytest.raises(ResultsError, match="cannot be read"):
+        read(tmp_path)
+
+
+def test_what_is_not_there_is_said_with_what_is(tmp_path):
+    with pytest.raises(ResultsError, match=r"there is no folder .*nowhere; give the one that the parquet sink"):
+        read(tmp_path / "nowhere")
+    with pytest.raises(ResultsError, match="holds no results yet"):
+        read(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ResultsError, match="is a file"):
+        read(tmp_path / "file")
+    ParquetSink(tmp_path, NAMES).write(0, table(row(), row(("a", "b"), query="pairs")))
+    with pytest.raises(ResultsError, match=r"no results of a query 'inbuond'; did you mean inbound\?"):
+        read(tmp_path, "inbuond")
+    with pytest.raises(ResultsError, match=r"no result has a label 'podsets'; did you mean podset\? there are podset"):
+        read(tmp_path, labels={"podsets": "1"})
+    with pytest.raises(ResultsError, match="no results with podset=99 in that time"):
+        read(tmp_path, labels={"podset": "99"})
+    with pytest.raises(ResultsError, match="no results in that time; those that are there are of 2026-11-16 to"):
+        read(tmp_path, since=at(NOON + 5 * DAY))
+    with pytest.raises(ResultsError, match="has no time zone"):
+        read(tmp_path, since=datetime(2026, 11, 16))
+
+
+def test_labels_that_are_not_named_and_rows_without_labels_are_read_too(tmp_path):
+    ParquetSink(tmp_path).write(0, table(row(), row((), query="all")))
+    assert read(tmp_path)["labels"].to_pylist() == [[], ["1"]]
+    with pytest.raises(ResultsError, match="no result has a label 'podset'; there are none"):
+        read(tmp_path, labels={"podset": "1"})

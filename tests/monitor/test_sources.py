@@ -1,0 +1,149 @@
+"""What a source makes of good and of bad rows: typed events, and reasons. On Spark."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from aomg.monitor.config import Config, load
+from aomg.monitor.errors import ConfigError
+from aomg.monitor.sources import MOST_SAMPLES, events_of
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+COLUMNS = "{ts: string, host: string, rtt_us: long, load: double}"
+
+
+def config(tmp_path: Path, source: str, queries: str = "") -> Config:
+    file = tmp_path / "aomg.yaml"
+    file.write_text(
+        f"source: {{{source}, time: ts}}\n"
+        "state: state/\n"
+        "queries:\n"
+        "  rtt: {value: rtt_us, unit: us, by: [host], size: 1 minute, period: 10 seconds, quantiles: [0.5]}\n" + queries
+    )
+    return load(file)
+
+
+def rows(spark: SparkSession, frame: Any, tmp_path: Path) -> list[dict[str, Any]]:
+    """All rows that a stream gives for what is there."""
+    found: list[dict[str, Any]] = []
+    query = frame.writeStream.foreachBatch(lambda batch, _: found.extend(batch.toArrow().to_pylist()))
+    query = query.option("checkpointLocation", str(tmp_path / f"checkpoint-{len(list(tmp_path.iterdir()))}"))
+    query.trigger(availableNow=True).start().awaitTermination()
+    return found
+
+
+def written(tmp_path: Path, name: str, text: str) -> str:
+    folder = tmp_path / "in"
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+    return "in/"
+
+
+def test_rows_of_csv_become_typed_events_and_each_bad_one_says_why(spark: SparkSession, tmp_path: Path) -> None:
+    folder = written(
+        tmp_path,
+        "a.csv",
+        "ts,host,rtt_us,load\n"
+        "2026-03-01T12:00:00Z,a,500,0.5\n"
+        "2026-03-01T14:00:00+02:00,b,700,\n"
+        "2026-03-01T12:00:00Z,c,many,1\n"
+        "yesterday,d,1,1\n"
+        ",e,1,1\n"
+        "2026-03-01T12:00:00Z,f\n"
+        "2026-03-01T12:00:00Z,g,,0.1\n",
+    )
+    asked = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}, options: {{header: true}}")
+    events = events_of(spark, asked)
+    good = {row["host"]: row for row in rows(spark, events.good, tmp_path) if row["rtt_us"] and row["ts"]}
+    assert set(good) == {"a", "b"}
+    assert good["a"] == {"host": "a", "rtt_us": 500, "load": 0.5, "ts": NOON}
+    assert good["b"]["ts"] == NOON
+    refused = {row["reason"]: row for row in rows(spark, events.refused, tmp_path)}
+    assert set(refused) == {
+        "rtt_us is no bigint",
+        "the time cannot be read",
+        "there is no time",
+        "the line cannot be read",
+        "no finite value in rtt_us",
+    }
+    assert "many" in refused["rtt_us is no bigint"]["text"]
+    assert refused["the line cannot be read"]["text"] == "2026-03-01T12:00:00Z,f"
+    assert all(row["file"].endswith("a.csv") and row["count"] == 1 for row in refused.values())
+
+
+def test_no_row_is_dropped_on_the_way(spark: SparkSession, tmp_path: Path) -> None:
+    lines = [json.dumps({"ts": "2026-03-01T12:00:00Z", "host": str(i), "rtt_us": i}) for i in range(50)]
+    folder = written(tmp_path, "a.jsonl", "\n".join([*lines, "{broken", "[]", '{"ts": 5}']) + "\n")
+    asked = config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}")
+    assert len(rows(spark, events_of(spark, asked).good, tmp_path)) == 53
+
+
+def test_of_many_refused_rows_a_few_are_kept_and_all_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    folder = written(tmp_path, "a.jsonl", "not json\n" * (MOST_SAMPLES + 150))
+    asked = config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}")
+    refused = rows(spark, events_of(spark, asked).refused, tmp_path)
+    assert sum(row["count"] for row in refused) == MOST_SAMPLES + 150
+    assert sum(row["text"] is not None for row in refused) == MOST_SAMPLES
+
+
+def test_times_without_a_zone_are_those_of_the_source(spark: SparkSession, tmp_path: Path) -> None:
+    folder = written(
+        tmp_path,
+        "a.jsonl",
+        '{"ts": "2026-03-01T12:00:00Z", "host": "zone", "rtt_us": 1}\n'
+        '{"ts": "2026-03-01 13:00:00", "host": "none", "rtt_us": 1}\n',
+    )
+    asked = config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}, time_zone: Europe/Berlin")
+    found = rows(spark, events_of(spark, asked).good, tmp_path)
+    assert {row["ts"] for row in found} == {NOON}
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [("epoch_s", "1772366400"), ("epoch_ms", "1772366400000"), ("epoch_us", "1772366400000000")],
+)
+def test_times_may_be_numbers(spark: SparkSession, tmp_path: Path, format: str, text: str) -> None:
+    folder = written(tmp_path, "a.csv", f"{text},a,1,1\nsoon,b,1,1\n")
+    asked = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}, time_format: {format}")
+    events = events_of(spark, asked)
+    assert [row["ts"] for row in rows(spark, events.good, tmp_path)] == [NOON, None]
+    assert [row["reason"] for row in rows(spark, events.refused, tmp_path)] == ["the time cannot be read"]
+
+
+def test_a_row_without_one_kpi_is_not_refused_if_it_has_another(spark: SparkSession, tmp_path: Path) -> None:
+    folder = written(tmp_path, "a.csv", "2026-03-01T12:00:00Z,a,,0.5\n2026-03-01T12:00:00Z,b,7,\n")
+    more = "  load: {value: load, by: [host], size: 1 minute, period: 10 seconds, quantiles: [0.5]}\n"
+    asked = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}", more)
+    assert rows(spark, events_of(spark, asked).refused, tmp_path) == []
+
+
+def test_parquet_files_tell_their_own_columns(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    table = pa.table({"ts": pa.array([NOON, None]), "host": ["a", "b"], "rtt_us": pa.array([1.5, float("nan")])})
+    pq.write_table(table, tmp_path / "in" / "a.parquet")
+    events = events_of(spark, config(tmp_path, "parquet: in/"))
+    assert rows(spark, events.good, tmp_path)[0] == {"ts": NOON, "host": "a", "rtt_us": 1.5}
+    assert [row["reason"] for row in rows(spark, events.refused, tmp_path)] == ["there is no time"]
+
+
+def test_numbers_need_to_be_told_as_times(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table({"ts": [1], "host": ["a"], "rtt_us": [1]}), tmp_path / "in" / "a.parquet")
+    with pytest.raises(ConfigError, match="time_format: epoch_s"):
+        events_of(spark, config(tmp_path, "parquet: in/"))
+
+
+def test_a_header_in_another_order_is_an_error_and_not_read_by_place(spark: SparkSession, tmp_path: Path) -> None:
+    folder = written(tmp_path, "a.csv", "ts,host,load,rtt_us\n2026-03-01T12:00:00Z,a,1,500\n")
+    asked = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}, options: {{header: true}}")
+    with pytest.raises(PySparkException, match="CSV header does not conform"):
+        rows(spark, events_of(spark, asked).good, tmp_path)

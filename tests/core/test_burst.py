@@ -10,7 +10,10 @@ from aomg.core.burst import limit, score
 from aomg.core.counts import count_codes
 from aomg.streams import pingmesh, with_bursts
 
-codes = st.lists(st.integers(-20, 20), min_size=1, max_size=40)
+codes = st.one_of(
+    st.lists(st.integers(-20, 20), min_size=1, max_size=40),
+    st.lists(st.integers(-200, 200), min_size=1, max_size=60, unique=True),
+)
 
 
 @given(new=codes, old=codes)

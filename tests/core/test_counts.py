@@ -70,6 +70,7 @@ def test_fine_counts_are_the_same_however_they_come(parts):
             fine.merge(*count_codes(array))
         else:
             fine.add(array)
+    assert fine.ordered().tolist() == sorted(c for _, p in parts for c in p)
     codes, numbers = fine.pairs()
     assert dict(zip(codes.tolist(), numbers.tolist(), strict=True)) == Counter(c for _, p in parts for c in p)
     assert fine.variables == 2 * codes.size

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from reference import push_in_parts
 
 from aomg import FewK, Operator, Query, StateError
+from aomg.core import kernels as k
 from aomg.core.summary import FinePart
 
 QUERIES = {
@@ -37,9 +38,9 @@ def test_a_fine_part_can_be_read_back_and_nothing_else_can(name):
     query = QUERIES[name]
     operator = Operator(query)
     operator.push(np.random.default_rng(1).lognormal(4, 1, 80))
-    live = operator._sliding.refinement._live[-1]
-    words, codec = live.fine.words(), operator._sliding.codec
-    assert np.array_equal(FinePart.read(query, codec, words, live.count).words(), words)
+    record = np.frombuffer(operator._sliding.records()[-1], np.int64)
+    words, codec = record[record[k.HEAD_FINE] // 8 :], operator._sliding.codec
+    assert np.array_equal(FinePart.read(query, codec, words, 20).words(), words)
     for wrong in (words[:-1], np.append(words, 0), words[1:], words[:0]):
         with pytest.raises(StateError):
-            FinePart.read(query, codec, wrong, live.count)
+            FinePart.read(query, codec, wrong, 20)

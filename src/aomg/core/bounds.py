@@ -66,7 +66,7 @@ def bandwidth(phi: float, count: int) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _difference_ranks(quantiles: tuple[Decimal, ...], count: int) -> tuple[Integers, npt.NDArray[np.float64]]:
+def difference_ranks(quantiles: tuple[Decimal, ...], count: int) -> tuple[Integers, npt.NDArray[np.float64]]:
     """The ranks on either side of each quantile and the probability between them; NaN where too few lie beyond."""
     ranks, between = [], []
     for phi in map(float, quantiles):
@@ -84,7 +84,7 @@ def inverse_densities(
     quantiles: tuple[Decimal, ...], codec: Codec, codes: Integers, cumulative: Integers, domain: int
 ) -> npt.NDArray[np.float64]:
     """1/f at a sub-window's quantiles, from its ordered counts; NaN where it is too small or too discrete to tell."""
-    ranks, between = _difference_ranks(quantiles, int(cumulative[-1]))
+    ranks, between = difference_ranks(quantiles, int(cumulative[-1]))
     values = middles(codec, codes[np.searchsorted(cumulative, ranks)], domain)
     with np.errstate(over="ignore", invalid="ignore"):
         rise = values[1::2] - values[0::2]

@@ -109,6 +109,12 @@ class FineCounts:
             self.merge(*count_codes(waited))
         return self._codes, self._numbers
 
+    def ordered(self) -> Integers:
+        """All codes, sorted, each as often as it was counted."""
+        if self._waits and not self._codes.size:
+            return np.sort(np.concatenate(self._waiting))
+        return np.repeat(*self.pairs())
+
     def clear(self) -> None:
         """Forget everything."""
         self.__init__()  # type: ignore[misc]

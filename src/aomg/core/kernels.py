@@ -550,15 +550,20 @@ def digits_intervals(codes, digits, domain, lows, highs):
             lows[i], highs[i] = -high, -low
 
 
+@inlined
+def _raw_interval(key, domain):
+    """The value of a sortable key, or its neighbours where longs were rounded to a double."""
+    x = double_of_key(key)
+    if domain != REALS and abs(x) >= EXACT_INTEGERS:
+        return max(next_down(x), -LARGEST_DOUBLE), min(next_up(x), LARGEST_DOUBLE)
+    return x, x
+
+
 @compiled
 def raw_intervals(keys, domain, lows, highs):
-    """Intervals of sortable keys: the value itself, or its neighbours where longs were rounded to a double."""
+    """Intervals of many sortable keys."""
     for i in range(keys.size):
-        x = double_of_key(keys[i])
-        if domain != REALS and abs(x) >= EXACT_INTEGERS:
-            lows[i], highs[i] = max(next_down(x), -LARGEST_DOUBLE), min(next_up(x), LARGEST_DOUBLE)
-        else:
-            lows[i], highs[i] = x, x
+        lows[i], highs[i] = _raw_interval(keys[i], domain)
 
 
 @inlined
@@ -1289,29 +1294,43 @@ def _extremes(state):
 
 
 @inlined
-def _push_extreme(state, extreme, value):
+def _push_largest(words, base, room, entered, value):
     """A value of the newest summary enters; its position is the number of summaries that ever entered."""
+    words[base] = max(words[base], value)
+    words[base + 1 + entered % room] = value
+
+
+@inlined
+def _turn(words, base, room, entered, live):
+    """All that is live moves to the second stack, each with the maximum of itself and those after it."""
+    largest = -(2**62) * 2
+    at = entered % room
+    for _ in range(live):
+        largest = max(largest, words[base + 1 + at])
+        words[base + 1 + room + at] = largest
+        at = room - 1 if at == 0 else at - 1
+    words[base] = -(2**62) * 2
+
+
+@inlined
+def _largest(words, base, room, oldest):
+    """The largest live value, `oldest` being the position of the oldest live summary."""
+    return max(words[base], words[base + 1 + room + oldest % room])
+
+
+@inlined
+def _push_extreme(state, extreme, value):
     room = state[EXTREME_ROOM]
-    base = state[AT_EXTREME] + extreme * (2 * room + 1)
-    state[base] = max(state[base], value)
-    state[base + 1 + state[ENTERED] % room] = value
+    _push_largest(state, state[AT_EXTREME] + extreme * (2 * room + 1), room, state[ENTERED], value)
 
 
 @compiled
 def _turn_extremes(state):
-    """All that is live moves to the second stack, each with the maximum of itself and those after it."""
     room = state[EXTREME_ROOM]
-    last = state[ENTERED]
     for extreme in range(_extremes(state)):
         base = state[AT_EXTREME] + extreme * (2 * room + 1)
-        largest = -(2**62) * 2
-        at = last % room
-        for _ in range(state[LIVE_SUMMARIES]):
-            largest = max(largest, state[base + 1 + at])
-            state[base + 1 + room + at] = largest
-            at = room - 1 if at == 0 else at - 1
-        state[base] = -(2**62) * 2
-    state[TURNED] = last + 1
+        _turn(state, base, room, state[ENTERED], state[LIVE_SUMMARIES])
+    state[TURNED] = state[ENTERED] + 1
 
 
 @inlined
@@ -1326,9 +1345,8 @@ def _settle_extremes(state):
 def _extreme(state, extreme):
     """The largest live value; after _settle_extremes, with something live."""
     room = state[EXTREME_ROOM]
-    base = state[AT_EXTREME] + extreme * (2 * room + 1)
-    oldest = (state[ENTERED] - state[LIVE_SUMMARIES] + 1) % room
-    return max(state[base], state[base + 1 + room + oldest])
+    oldest = state[ENTERED] - state[LIVE_SUMMARIES] + 1
+    return _largest(state, state[AT_EXTREME] + extreme * (2 * room + 1), room, oldest)
 
 
 @compiled
@@ -1890,22 +1908,103 @@ def largest_of_pairs(codes, counts, size, rank):
     return codes[at]
 
 
+@inlined
+def _merge_step(x, y, i, j, won):
+    """One step of merging x and y upwards; `won` gets twice the values of y below x[i], plus those equal to it."""
+    new, old = x[i], y[j]
+    low = old < new
+    won += (not low) * (2 * np.int64(j) + (old == new))
+    return i + U64(not low), j + U64(low), won
+
+
+@inlined
+def _first_at_least(y, value):
+    """Where the first of ordered values is that is not below `value`."""
+    first, end = U64(0), U64(y.size)
+    while first < end:
+        middle = (first + end) >> U64(1)
+        if y[middle] < value:
+            first = middle + U64(1)
+        else:
+            end = middle
+    return first
+
+
+@compiled
+def _wins_of_values(x, y):
+    """Over all values of x: twice the values of y below it, plus those equal to it. Neither list has one twice.
+
+    No branch depends on which list is next, which cannot be foreseen, and the four quarters of x are merged side by
+    side, because a step waits for the one before it.
+    """
+    size, won = U64(y.size), np.int64(0)
+    i0, i1, i2, i3 = U64(0), U64(x.size // 4), U64(x.size // 2), U64(x.size // 4 + x.size // 2)
+    end0, end1, end2, end3 = i1, i2, i3, U64(x.size)
+    j0, j1, j2, j3 = U64(0), _first_at_least(y, x[i1]), _first_at_least(y, x[i2]), _first_at_least(y, x[i3])
+    while i0 < end0 and i1 < end1 and i2 < end2 and i3 < end3 and max(j0, j1, j2, j3) < size:
+        i0, j0, won = _merge_step(x, y, i0, j0, won)
+        i1, j1, won = _merge_step(x, y, i1, j1, won)
+        i2, j2, won = _merge_step(x, y, i2, j2, won)
+        i3, j3, won = _merge_step(x, y, i3, j3, won)
+    for i, j, end in ((i0, j0, end0), (i1, j1, end1), (i2, j2, end2), (i3, j3, end3)):
+        while i < end and j < size:
+            i, j, won = _merge_step(x, y, i, j, won)
+        won += 2 * np.int64(end - i) * y.size
+    return won
+
+
+@compiled
+def _wins_of_pairs(x, x_counts, y, y_counts, y_total):
+    """The same for lists of (code, count), merged from both ends."""
+    one = U64(1)
+    won, middle, size = np.int64(0), U64(x.size // 2), U64(y.size)
+    i, j, below = U64(0), U64(0), np.int64(0)
+    a, b, above = U64(x.size), size, np.int64(0)
+    while i < middle and j < size and a > middle and b > U64(0):
+        new, old = x[i], y[j]
+        new_high, old_high = x[a - one], y[b - one]
+        low, high = old < new, old_high > new_high
+        number, number_high = y_counts[j], y_counts[b - one]
+        won += (not low) * x_counts[i] * (2 * below + (old == new) * number)
+        won += (not high) * x_counts[a - one] * (2 * (y_total - above) - (old_high == new_high) * number_high)
+        below += low * number
+        above += high * number_high
+        j += U64(low)
+        i += U64(not low)
+        b -= U64(high)
+        a -= U64(not high)
+    while i < middle:
+        while j < size and y[j] < x[i]:
+            below += y_counts[j]
+            j += one
+        equal = y_counts[j] if j < size and y[j] == x[i] else np.int64(0)
+        won += x_counts[i] * (2 * below + equal)
+        i += one
+    while a > middle:
+        while b > U64(0) and y[b - one] > x[a - one]:
+            above += y_counts[b - one]
+            b -= one
+        equal = y_counts[b - one] if b > U64(0) and y[b - one] == x[a - one] else np.int64(0)
+        won += x_counts[a - one] * (2 * (y_total - above) - equal)
+        a -= one
+    return won
+
+
 @compiled
 def score_pairs(x, x_counts, y, y_counts):
-    """Mean of sign(x - y) over all pairs of two ordered lists of (code, count)."""
-    won, below, x_total, j = np.int64(0), np.int64(0), np.int64(0), 0
+    """Mean of sign(x - y) over all pairs of two ordered lists of (code, count). O(both)."""
+    x_total, y_total = np.int64(0), np.int64(0)
     for i in range(x.size):
-        while j < y.size and y[j] < x[i]:
-            below += y_counts[j]
-            j += 1
-        level = y_counts[j] if j < y.size and y[j] == x[i] else np.int64(0)
-        won += x_counts[i] * (2 * below + level)
         x_total += x_counts[i]
-    y_total = np.int64(0)
     for j in range(y.size):
         y_total += y_counts[j]
-    pairs = float(x_total) * float(y_total)
-    return won / pairs - 1.0 if pairs > 0.0 else 0.0
+    if x_total == 0 or y_total == 0:
+        return 0.0
+    if x_total == x.size and y_total == y.size:
+        won = _wins_of_values(x, y)
+    else:
+        won = _wins_of_pairs(x, x_counts, y, y_counts, y_total)
+    return won / (float(x_total) * float(y_total)) - 1.0
 
 
 @compiled
@@ -2116,6 +2215,604 @@ def push_counted(state, table, ring, bits, start, real, out):
                 compute_result(state, number, out[rows])
                 rows += 1
     return i, rows, state[FILLED]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Raw values without an envelope, as the paper ran them: sorted sub-windows, exact means, few-k lists
+# ---------------------------------------------------------------------------------------------------------------
+
+# A plan says what is read from a sub-window of so many elements: its fixed words; then for each column of quantiles
+# the index of its element, those on either side whose distance tells the density, and the probability between these
+# (a double); then for each high quantile its tail's depth, how many samples, by how many positions they may turn (0:
+# the golden ratio decides) and where in the plan their ranks from the top begin, the largest first.
+PLAN_COUNT, PLAN_ROOM, PLAN_TOP, PLAN_WORDS = range(4)
+PLAN_INDEX, PLAN_LOWER, PLAN_UPPER, PLAN_BETWEEN, PLAN_QUANTILE = range(5)
+PLAN_DEPTH, PLAN_SAMPLES, PLAN_TURN, PLAN_RANKS, PLAN_TAIL = range(5)
+GOLDEN = 0.6180339887498949
+
+# registers of Level 2 for raw values (the array `level`), then where its areas begin
+AS_PAPER, KEEPS_LISTS, WITHOUT_TOP, AT_COLUMN, AT_DEPTH_SUM, AT_LIMBS, AT_SUM, AT_RAW_EXTREME = range(8)
+AT_MERGED, MERGED_WIDTH, LEVEL_REGISTERS = range(8, 11)
+# a column: which of the high quantiles it is or -1, whether top-k may answer, live sub-windows of unknown density
+COLUMN_HIGH, COLUMN_TOP_K, COLUMN_UNKNOWN, COLUMN_WIDTH = range(4)
+# a sum without rounding: the range of limbs that were ever used, and the limbs. Every double is a whole multiple of
+# 2^-1074; a limb is worth 2^32 of the one before, and carries wait until the sum is read.
+SUM_FIRST, SUM_END, SUM_WORDS = range(3)
+LIMBS = 70
+SUM_WIDTH = SUM_WORDS + LIMBS
+LIMB_MASK = np.int64(0xFFFFFFFF)
+# merged lists: a code, how many values of all live lists are above it and how many equal it, and how many there are.
+# Then for each live list (its slot): its pairs up to the code, the largest code up to it, the smallest above it, where
+# in the ring the list is, and how many values it has.
+MERGED_CODE, MERGED_ABOVE, MERGED_EQUAL, MERGED_TOTAL, MERGED_WORDS = range(5)
+SLOT_CURSOR, SLOT_BELOW, SLOT_OVER, SLOT_WHERE, SLOT_TOTAL, SLOT_WIDTH = range(6)
+LOWEST_CODE, HIGHEST_CODE = np.int64(-(2**63)), np.int64(2**63 - 1)  # no value has these
+
+
+@compiled
+def note_open(state, domain, low, high, size):
+    """Note that elements wait for their sub-window to fill; low and high are their extremes, as sortable keys."""
+    state[FILLED] += size
+    state[OPEN_MINIMUM] = min(state[OPEN_MINIMUM], low)
+    state[OPEN_MAXIMUM] = max(state[OPEN_MAXIMUM], high)
+    _note_domain(state, domain)
+
+
+@inlined
+def _pair_up(words, at, size):
+    """Make ordered pairs, behind their number, of `size` ordered keys that are behind `at`; returns their end.
+
+    Without a branch for each: which keys are equal cannot be foreseen.
+    """
+    room = words[at + 1 : at + 1 + 2 * size]
+    codes, ends = room[:size], room[size:]
+    ties = np.int64(0)
+    for i in range(size - 1):
+        ties += codes[i] == codes[i + 1]
+    if ties == 0:
+        words[at] = size
+        for i in range(size):
+            ends[i] = 1
+        return at + 1 + 2 * size
+    pairs = U64(0)
+    for i in range(size - 1):
+        key = codes[i]
+        codes[pairs] = key
+        ends[pairs] = i + 1
+        pairs += U64(codes[i + 1] != key)
+    codes[pairs] = codes[size - 1]
+    ends[pairs] = size
+    pairs += U64(1)
+    words[at] = pairs
+    counts = room[np.int64(pairs) :]
+    before = np.int64(0)
+    for i in range(pairs):
+        end = ends[i]
+        counts[i] = end - before
+        before = end
+    return at + 1 + 2 * np.int64(pairs)
+
+
+@compiled
+def _put_samples(words, at, keys, plan, tail, number):
+    """Write the samples of a sub-window's tail as ordered pairs; returns their end."""
+    depth, samples = plan[tail + PLAN_DEPTH], plan[tail + PLAN_SAMPLES]
+    turn, count = plan[tail + PLAN_TURN], U64(keys.size)
+    codes = words[at + 1 : at + 1 + samples]
+    if turn > 0:
+        ranks = plan[plan[tail + PLAN_RANKS] : plan[tail + PLAN_RANKS] + samples]  # descending
+        after = count - U64(number % turn)
+        for i in range(samples):
+            codes[i] = keys[after - U64(ranks[i])]
+    else:
+        start = (number * GOLDEN) % 1.0
+        if start == 0.0:
+            start = 1.0
+        interval = depth / samples
+        for i in range(samples):
+            rank = min(max(np.int64(math.ceil((samples - 1 - i + start) * interval)), 1), depth)
+            codes[i] = keys[count - U64(rank)]
+    return _pair_up(words, at, samples)
+
+
+@inlined
+def _raw_middle(key, domain):
+    """What a raw value's key reports."""
+    low, high = _raw_interval(key, domain)
+    return low + (high - low) / 2
+
+
+@compiled
+def _write_raw(state, table, words, at, plan, keys, low, high, domain, number):
+    """Write the summary of a sub-window from its sorted keys; low and high are the keys of its extremes."""
+    quantiles = state[QUANTILES]
+    head = at >> 3
+    words[head + HEAD_NUMBER] = number
+    words[head + HEAD_COUNT] = keys.size
+    words[head + HEAD_MINIMUM] = _bits(double_of_key(low))
+    words[head + HEAD_MAXIMUM] = _bits(double_of_key(high))
+    words[head + HEAD_ROWS] = 0
+    words[head + HEAD_FINE] = 8 * (HEAD_WORDS + quantiles)
+    dense = head + HEAD_WORDS
+    codes = dense + quantiles
+    inverses = codes + quantiles
+    for column in range(quantiles):
+        entry = PLAN_WORDS + PLAN_QUANTILE * column
+        key = keys[plan[entry + PLAN_INDEX]]
+        words[dense + column] = code_of_cell(state, cell_of_double(state, table, double_of_key(key))) * BOTH_CODES
+        words[codes + column] = key
+        above, below = keys[plan[entry + PLAN_UPPER]], keys[plan[entry + PLAN_LOWER]]
+        rise = _raw_middle(above, domain) - _raw_middle(below, domain)
+        inverse = rise / _double(plan[entry + PLAN_BETWEEN]) if rise > 0.0 else np.nan
+        words[inverses + column] = _bits(inverse if abs(inverse) < np.inf else np.nan)
+    end = inverses + quantiles
+    top = plan[PLAN_TOP]
+    for i in range(top):
+        words[end + 1 + i] = keys[keys.size - top + i]
+    end = _pair_up(words, end, top)
+    words[end] = 0  # no band
+    end += 1
+    tails = PLAN_WORDS + PLAN_QUANTILE * quantiles
+    for h in range(state[DEPTHS]):
+        end = _put_samples(words, end, keys, plan, tails + PLAN_TAIL * h, number)
+    for h in range(state[DEPTHS]):
+        words[end] = plan[tails + PLAN_TAIL * h + PLAN_DEPTH]
+        end += 1
+    words[head + HEAD_LENGTH] = (8 * (end - head)) | (domain << DOMAIN_SHIFT)
+
+
+@compiled
+def _add_to_sum(level, at, value, weight, sign):
+    """Add a value `weight` times to the sum at `at`, or take it away."""
+    bits = _bits(value)
+    mantissa, exponent = bits & ((1 << 52) - 1), (bits >> 52) & 0x7FF
+    if exponent > 0:
+        mantissa |= 1 << 52
+        exponent -= 1
+    if mantissa == 0:
+        return
+    if bits < 0:
+        sign = -sign
+    limb, shift = exponent >> 5, U64(exponent & 31)
+    low, high = U64(mantissa & LIMB_MASK) << shift, U64(mantissa >> 32) << shift
+    mask = U64(0xFFFFFFFF)
+    level[at + SUM_FIRST] = min(level[at + SUM_FIRST], limb)
+    level[at + SUM_END] = max(level[at + SUM_END], limb + 4)
+    at += SUM_WORDS + limb
+    for part in (low & mask, (low >> U64(32)) + (high & mask), high >> U64(32)):
+        product = part * U64(weight)
+        level[at] += sign * np.int64(product & mask)
+        level[at + 1] += sign * np.int64(product >> U64(32))
+        at += 1
+
+
+@compiled
+def _mean_of_sum(level, at, weight):
+    """The sum at `at` divided by a weight below 2^32, correctly rounded."""
+    first, end = level[at + SUM_FIRST], level[at + SUM_END] + 3  # two more for what is carried
+    if first >= end:
+        return 0.0
+    limbs, at = level[AT_LIMBS], at + SUM_WORDS
+    sign = 1
+    for _ in range(2):  # again, negated, if the sum is negative
+        carry = np.int64(0)
+        for j in range(first, end):
+            carry += sign * level[at + j]
+            level[limbs + j] = carry & LIMB_MASK
+            carry >>= 32
+        if carry >= 0:
+            break
+        sign = -1
+    j = end - 1
+    while j >= first and level[limbs + j] == 0:
+        j -= 1
+    if j < first:
+        return 0.0
+    divisor = U64(weight)
+    mantissa, remainder, exponent = U64(0), U64(0), np.int64(0)
+    sticky = False
+    while j >= 0:
+        dividend = remainder << U64(32)
+        if j >= first:
+            dividend |= U64(level[limbs + j])
+        digit = dividend // divisor
+        remainder = dividend - digit * divisor
+        if mantissa >> U64(32) == U64(0):
+            mantissa = (mantissa << U64(32)) | digit
+            exponent = 32 * j
+        else:  # as many bits of the digit as there is room for
+            room = np.int64(0)
+            while mantissa >> U64(63) == U64(0):
+                mantissa <<= U64(1)
+                room += 1
+            mantissa |= digit >> U64(32 - room)
+            sticky = (digit & ((U64(1) << U64(32 - room)) - U64(1))) != U64(0)
+            exponent = 32 * j + 32 - room
+        if mantissa >> U64(54) != U64(0):
+            break
+        j -= 1
+    sticky = sticky or remainder != U64(0)
+    for i in range(first, j):
+        sticky = sticky or level[limbs + i] != 0
+    if mantissa >> U64(53) == U64(0):  # exponent is 0: units of the smallest double
+        twice = U64(2) * remainder
+        up = twice > divisor or (twice == divisor and mantissa & U64(1) == U64(1))
+    else:
+        dropped = np.int64(1)
+        while mantissa >> U64(dropped + 53) != U64(0):
+            dropped += 1
+        half = U64(1) << U64(dropped - 1)
+        rest = mantissa & (half + half - U64(1))
+        mantissa >>= U64(dropped)
+        exponent += dropped
+        up = rest > half or (rest == half and (sticky or mantissa & U64(1) == U64(1)))
+    bits = (exponent << 52) + np.int64(mantissa) + np.int64(up)
+    return sign * _double(bits)
+
+
+@inlined
+def _lists_at(state, at):
+    """Where the lists of the raw summary at `at` begin: top, band, samples of each high quantile; sizes first."""
+    return (at >> 3) + HEAD_WORDS + 3 * state[QUANTILES]
+
+
+@inlined
+def _next_list(words, where):
+    return where + 1 + 2 * words[where]
+
+
+@inlined
+def _values_of(words, where):
+    """How many values a list has."""
+    counts = words[where + 1 + words[where] : where + 1 + 2 * words[where]]
+    total = np.int64(0)
+    for i in range(counts.size):
+        total += counts[i]
+    return total
+
+
+@compiled
+def _list_enters(words, level, merged, room, slot, where, total):
+    """Merge the list at `where`, of so many values, as that of `slot`. O(its pairs above the merged code)."""
+    size = words[where]
+    codes, counts = where + 1, where + 1 + size
+    bound = level[merged + MERGED_CODE]
+    cursor, above = size, np.int64(0)
+    while cursor > 0 and words[codes + cursor - 1] > bound:
+        cursor -= 1
+        above += words[counts + cursor]
+    below = words[codes + cursor - 1] if cursor > 0 else LOWEST_CODE
+    level[merged + MERGED_ABOVE] += above
+    level[merged + MERGED_TOTAL] += total
+    if below == bound:
+        level[merged + MERGED_EQUAL] += words[counts + cursor - 1]
+    slot += merged + MERGED_WORDS
+    level[slot + SLOT_CURSOR * room] = cursor
+    level[slot + SLOT_BELOW * room] = below
+    level[slot + SLOT_OVER * room] = words[codes + cursor] if cursor < size else HIGHEST_CODE
+    level[slot + SLOT_WHERE * room] = where
+    level[slot + SLOT_TOTAL * room] = total
+
+
+@compiled
+def _list_leaves(words, level, merged, room, slot):
+    """Take the list of `slot` out again. O(its pairs above the merged code)."""
+    slot += merged + MERGED_WORDS
+    where, cursor = level[slot + SLOT_WHERE * room], level[slot + SLOT_CURSOR * room]
+    size = words[where]
+    counts = where + 1 + size
+    above = np.int64(0)
+    for i in range(cursor, size):
+        above += words[counts + i]
+    level[merged + MERGED_ABOVE] -= above
+    level[merged + MERGED_TOTAL] -= level[slot + SLOT_TOTAL * room]
+    if level[slot + SLOT_BELOW * room] == level[merged + MERGED_CODE]:
+        level[merged + MERGED_EQUAL] -= words[counts + cursor - 1]
+    level[slot + SLOT_BELOW * room], level[slot + SLOT_OVER * room] = LOWEST_CODE, HIGHEST_CODE
+
+
+@compiled
+def _find_merged(words, level, merged, room, rank):
+    """Make the rank-th largest value of merged lists their code; rank <= total.
+
+    It moves from where it was, code by code. A move looks at two words of each live list, and there are at most as
+    many moves as values came and went since: mostly a few.
+    """
+    slots = level[merged + MERGED_WORDS : merged + MERGED_WORDS + SLOT_WIDTH * room]
+    cursors, below, over = slots[:room], slots[SLOT_BELOW * room :], slots[SLOT_OVER * room :]
+    wheres = slots[SLOT_WHERE * room :]
+    above, equal, code = level[merged + MERGED_ABOVE], level[merged + MERGED_EQUAL], level[merged + MERGED_CODE]
+    while above >= rank:
+        code = HIGHEST_CODE
+        for slot in range(room):
+            code = min(code, over[slot])
+        equal = np.int64(0)
+        for slot in range(room):
+            if over[slot] == code:
+                where, cursor = wheres[slot], cursors[slot]
+                size = words[where]
+                equal += words[where + 1 + size + cursor]
+                cursor += 1
+                cursors[slot], below[slot] = cursor, code
+                over[slot] = words[where + 1 + cursor] if cursor < size else HIGHEST_CODE
+        above -= equal
+    while above + equal < rank:
+        if equal > 0:
+            for slot in range(room):
+                if below[slot] == code:
+                    cursor = cursors[slot] - 1
+                    cursors[slot], over[slot] = cursor, code
+                    below[slot] = words[wheres[slot] + cursor] if cursor > 0 else LOWEST_CODE
+            above += equal
+        code = LOWEST_CODE
+        for slot in range(room):
+            code = max(code, below[slot])
+        equal = np.int64(0)
+        for slot in range(room):
+            if below[slot] == code:
+                equal += words[wheres[slot] + words[wheres[slot]] + cursors[slot]]
+    level[merged + MERGED_ABOVE], level[merged + MERGED_EQUAL], level[merged + MERGED_CODE] = above, equal, code
+
+
+@inlined
+def _merged_at(level, which):
+    return level[AT_MERGED] + which * level[MERGED_WIDTH]
+
+
+@inlined
+def _has_top(level, column, rank):
+    """Whether the merged top lists are long enough for a rank."""
+    return level[WITHOUT_TOP] == 0 and rank <= level[_merged_at(level, column) + MERGED_TOTAL]
+
+
+@inlined
+def _sample_rank(state, level, high, rank):
+    """The rank among the merged samples of a high quantile that stands for a rank among all values; 0 for none."""
+    total = level[_merged_at(level, state[QUANTILES] + high) + MERGED_TOTAL]
+    if total == 0:
+        return np.int64(0)
+    depth = level[level[AT_DEPTH_SUM] + high]
+    sampled = (rank // depth) * total + ((rank % depth) * total + depth - 1) // depth
+    sampled = max(sampled, 1)
+    return sampled if sampled <= total else np.int64(0)
+
+
+@compiled
+def _find_every_merged(state, words, level):
+    """Find the value of each quantile in its merged lists."""
+    count, room = state[LIVE_COUNT], state[EXTREME_ROOM]
+    for q in range(state[QUANTILES]):
+        phi = state[AT_PHI] + PHI_WIDTH * q
+        column = state[phi + PHI_COLUMN]
+        rank = count - _live_rank(state, phi, count) + 1
+        if _has_top(level, column, rank):
+            _find_merged(words, level, _merged_at(level, column), room, rank)
+        high = level[level[AT_COLUMN] + COLUMN_WIDTH * column + COLUMN_HIGH]
+        if high >= 0:
+            sampled = _sample_rank(state, level, high, rank)
+            if sampled > 0:
+                _find_merged(words, level, _merged_at(level, state[QUANTILES] + high), room, sampled)
+
+
+@compiled
+def _shift_lists(state, words, level, at, slot, sign):
+    """Let the lists of the raw summary at `at` enter (+1) or leave (-1)."""
+    quantiles, room = state[QUANTILES], state[EXTREME_ROOM]
+    where = _lists_at(state, at)
+    level[WITHOUT_TOP] += sign * (words[where] == 0)
+    total = _values_of(words, where) if sign > 0 else np.int64(0)
+    for which in range(quantiles + state[DEPTHS]):
+        if which >= quantiles:
+            where = _next_list(words, where)
+            if which == quantiles:
+                where = _next_list(words, where)
+            total = _values_of(words, where) if sign > 0 else np.int64(0)
+        if sign > 0:
+            _list_enters(words, level, _merged_at(level, which), room, slot, where, total)
+        else:
+            _list_leaves(words, level, _merged_at(level, which), room, slot)
+    if state[DEPTHS] > 0:
+        where = _next_list(words, where)
+    for high in range(state[DEPTHS]):
+        level[level[AT_DEPTH_SUM] + high] += sign * words[where + high]
+
+
+@compiled
+def _shift_raw(state, words, level, at, slot, sign):
+    """Let what the raw summary at `at` says enter (+1) or leave (-1) sums and merged lists."""
+    quantiles = state[QUANTILES]
+    head = at >> 3
+    domain = words[head + HEAD_LENGTH] >> DOMAIN_SHIFT
+    codes = head + HEAD_WORDS + quantiles
+    weight = 1 if level[AS_PAPER] else words[head + HEAD_COUNT]
+    for column in range(quantiles):
+        total = level[AT_SUM] + 2 * SUM_WIDTH * column
+        _add_to_sum(level, total, _raw_middle(words[codes + column], domain), weight, sign)
+        inverse = _double(words[codes + quantiles + column])
+        if abs(inverse) < np.inf:
+            _add_to_sum(level, total + SUM_WIDTH, inverse, 1, sign)
+        else:
+            level[level[AT_COLUMN] + COLUMN_WIDTH * column + COLUMN_UNKNOWN] += sign
+    if level[KEEPS_LISTS]:
+        _shift_lists(state, words, level, at, slot, sign)
+
+
+@compiled
+def _watch_tails(state, words, previous, at):
+    """Compare the tails of the raw summary at `at` with those of the one before it."""
+    effect = _double(state[BURST_EFFECT])
+    number, count = _word(words, at, HEAD_NUMBER), _word(words, at, HEAD_COUNT)
+    new, old = _lists_at(state, at), _lists_at(state, previous)
+    for _ in range(2):
+        new, old = _next_list(words, new), _next_list(words, old)
+    new_depth, old_depth = new, old
+    for _ in range(state[DEPTHS]):
+        new_depth, old_depth = _next_list(words, new_depth), _next_list(words, old_depth)
+    best, flag = -2.0, 0
+    for high in range(state[DEPTHS]):
+        depth = words[new_depth + high]
+        chance = burst_threshold(effect, depth, words[old_depth + high], depth / count)
+        x, y = words[new], words[old]
+        if chance < 1.0 and x > 0 and y > 0:
+            score = score_pairs(
+                words[new + 1 : new + 1 + x],
+                words[new + 1 + x : new + 1 + 2 * x],
+                words[old + 1 : old + 1 + y],
+                words[old + 1 + y : old + 1 + 2 * y],
+            )
+            best = max(best, score)
+            if score > chance:
+                flag = 1
+            elif score < -chance and flag == 0:
+                flag = -1
+        new, old = _next_list(words, new), _next_list(words, old)
+    if best >= -1.0:
+        state[SCORE] = _bits(best)
+    state[FLAG] = flag
+    if flag > 0:
+        state[LAST_BURST] = number
+    elif flag < 0:
+        state[LAST_RELEASE] = number
+
+
+@compiled
+def _enter_raw(state, halves, ring, words, level, at):
+    """Accumulate of Level 2: let the raw summary at `at` enter as the newest."""
+    quantiles, room = state[QUANTILES], state[EXTREME_ROOM]
+    previous = state[RING_NEWEST]
+    enter(state, halves, ring, words, at, True)
+    number, count = _word(words, at, HEAD_NUMBER), _word(words, at, HEAD_COUNT)
+    if previous >= 0 and _word(words, previous, HEAD_NUMBER) >= number - state[SUB_WINDOWS]:
+        _watch_tails(state, words, previous, at)
+    entered = state[ENTERED]
+    slot = entered % room
+    _shift_raw(state, words, level, at, slot, 1)
+    codes = (at >> 3) + HEAD_WORDS + quantiles
+    width = 2 * room + 1
+    for column in range(quantiles):
+        _push_largest(level, level[AT_RAW_EXTREME] + 2 * column * width, room, entered, words[codes + column])
+        _push_largest(level, level[AT_RAW_EXTREME] + (2 * column + 1) * width, room, entered, -words[codes + column])
+    if level[KEEPS_LISTS]:
+        top = _lists_at(state, at)
+        cut = words[top + 1] if 0 < _values_of(words, top) < count else LOWEST_CODE  # where a list was cut short
+        _push_largest(level, level[AT_RAW_EXTREME] + 2 * quantiles * width, room, entered, cut)
+        _find_every_merged(state, words, level)
+
+
+@compiled
+def _expire_raw(state, ring, words, level, before):
+    """Deaccumulate of Level 2: let every raw summary leave whose number is below `before`."""
+    while state[LIVE_SUMMARIES] > 0 and _word(words, state[RING_OLDEST], HEAD_NUMBER) < before:
+        oldest = state[RING_OLDEST]
+        slot = (state[ENTERED] - state[LIVE_SUMMARIES] + 1) % state[EXTREME_ROOM]
+        _shift_raw(state, words, level, oldest, slot, -1)
+        expire(state, ring, words, _word(words, oldest, HEAD_NUMBER) + 1)
+
+
+@inlined
+def _raw_extreme(state, level, extreme):
+    room = state[EXTREME_ROOM]
+    oldest = state[ENTERED] - state[LIVE_SUMMARIES] + 1
+    return _largest(level, level[AT_RAW_EXTREME] + extreme * (2 * room + 1), room, oldest)
+
+
+@compiled
+def _raw_result(state, level, number, out, densities):
+    """ComputeResult of Level 2: a row of results, and what Theorem 1 needs. core.refinement says what is chosen."""
+    quantiles, room = state[QUANTILES], state[EXTREME_ROOM]
+    live, count = state[LIVE_SUMMARIES], state[LIVE_COUNT]
+    if state[ENTERED] - live + 1 >= state[TURNED]:
+        for extreme in range(2 * quantiles + (level[KEEPS_LISTS] != 0)):
+            _turn(level, level[AT_RAW_EXTREME] + extreme * (2 * room + 1), room, state[ENTERED], live)
+    compute_result(state, number, out)
+    reals = out.view(np.float64)
+    domain = _live_domain(state)
+    bursting = state[LAST_BURST] >= number - state[SUB_WINDOWS] + 1
+    cut = _raw_extreme(state, level, 2 * quantiles) if level[KEEPS_LISTS] else LOWEST_CODE
+    for q in range(quantiles):
+        phi = state[AT_PHI] + PHI_WIDTH * q
+        column = state[phi + PHI_COLUMN]
+        entry = level[AT_COLUMN] + COLUMN_WIDTH * column
+        rank = count - _live_rank(state, phi, count) + 1
+        low, lowest_high = _raw_interval(-_raw_extreme(state, level, 2 * column + 1), domain)
+        highest_low, high = _raw_interval(_raw_extreme(state, level, 2 * column), domain)
+        spread = (highest_low - low) / 2 + (high - lowest_high) / 2
+        c = OUT_FIXED + 4 * column
+        dense_low, dense_high = reals[c + 1], reals[c + 2]
+        if domain != REALS:  # longs may have been rounded across the ends
+            dense_low = next_down(dense_low) if abs(dense_low) >= EXACT_INTEGERS else dense_low
+            dense_high = next_up(dense_high) if abs(dense_high) >= EXACT_INTEGERS else dense_high
+        low = max(low, dense_low, reals[OUT_MINIMUM])
+        high = min(high, dense_high, reals[OUT_MAXIMUM])
+        value, method = np.nan, METHOD_MEAN
+        if level[KEEPS_LISTS]:
+            has_top, certified = _has_top(level, column, rank), False
+            top = LOWEST_CODE
+            if has_top:  # never above the exact value, which is at most where a list was cut
+                top = level[_merged_at(level, column) + MERGED_CODE]
+                certified = cut <= top
+                low = max(low, _raw_interval(top, domain)[0])
+                high = min(high, _raw_interval(max(top, cut), domain)[1])
+            high_at = level[entry + COLUMN_HIGH]
+            if certified and not level[AS_PAPER]:
+                value, method = _raw_middle(top, domain), METHOD_EXACT
+            elif high_at >= 0:
+                if bursting and _sample_rank(state, level, high_at, rank) > 0:
+                    code = level[_merged_at(level, quantiles + high_at) + MERGED_CODE]
+                    value, method = _raw_middle(code, domain), METHOD_SAMPLE_K
+                elif has_top and level[entry + COLUMN_TOP_K]:
+                    value, method = _raw_middle(top, domain), METHOD_TOP_K
+        if method == METHOD_MEAN:
+            total = level[AT_SUM] + 2 * SUM_WIDTH * column
+            value = _mean_of_sum(level, total, live if level[AS_PAPER] else count)
+            if not bursting and level[entry + COLUMN_UNKNOWN] == 0:
+                densities[column, 0] = _mean_of_sum(level, total + SUM_WIDTH, live)
+                densities[column, 1] = spread
+        reals[c], reals[c + 1], reals[c + 2] = min(max(value, low), high), low, high
+        out[c + 3] = method
+
+
+@compiled
+def enter_raw(state, ring, level, at):
+    """Let the raw summary at `at` enter, called from Python."""
+    _enter_raw(state, state.view(np.int32), ring, ring.view(np.int64), level, at)
+
+
+@compiled
+def expire_raw(state, ring, level, before):
+    """Expire every raw summary whose number is below `before`, called from Python."""
+    _expire_raw(state, ring, ring.view(np.int64), level, before)
+
+
+@compiled
+def result_raw(state, ring, level, number, out, densities):
+    """A row of results from the live raw summaries, called from Python."""
+    if level[KEEPS_LISTS]:
+        _find_every_merged(state, ring.view(np.int64), level)
+    _raw_result(state, level, number, out, densities)
+
+
+@compiled
+def close_sorted(state, table, ring, level, plan, keys, lows, highs, domain, first, start, out, densities):
+    """Close sub-windows, each a row of sorted keys, from row `start` on; the first row's number is `first`.
+
+    Returns (next row, rows of results); stops early, before a close, when the ring needs to grow.
+    """
+    words = ring.view(np.int64)
+    halves = state.view(np.int32)
+    results = 0
+    for row in range(start, keys.shape[0]):
+        number = first + row
+        _expire_raw(state, ring, words, level, number - state[SUB_WINDOWS] + 1)
+        at = find_room(state, words, plan[PLAN_ROOM])
+        if at < 0:
+            return row, results
+        _write_raw(state, table, words, at, plan, keys[row], lows[row], highs[row], domain, number)
+        _enter_raw(state, halves, ring, words, level, at)
+        if state[PARTIAL] or state[LIVE_SUMMARIES] == state[SUB_WINDOWS]:
+            _raw_result(state, level, number, out[results], densities[results])
+            results += 1
+    return keys.shape[0], results
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 Incremental evaluation with the paper's four verbs: InitialState (core.layout.new_state), Accumulate (of elements in
 Level 1, of summaries in Level 2), Deaccumulate (of summaries only) and ComputeResult (a summary when a sub-window
 closes, then a result). A query of up to three digits, with a guarantee and counted in elements, runs all four in one
-compiled loop (core.kernels.push_counted); any other closes its sub-windows one by one here.
+compiled loop (core.kernels.push_counted), one of raw values without a guarantee in another (core.raw); any other
+closes its sub-windows one by one here.
 """
 
 from typing import Any
@@ -12,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.core import kernels as k
-from aomg.core.counts import Counts, FineCounts, open_pairs
+from aomg.core.counts import Counts, FineCounts, merge_pairs, open_pairs
 from aomg.core.intake import time_of, times_of, values_of
+from aomg.core.raw import RawSliding, extreme_keys, suits
 from aomg.core.saved import NEVER, pack, unpack
 from aomg.core.sliding import Sliding
 from aomg.core.summary import fine_part
@@ -47,10 +49,11 @@ class Operator:
         if not isinstance(query, Query):
             raise InputError(f"an operator needs an aomg.Query, not {type(query).__name__}")
         self.query = query
-        self._sliding = Sliding(query)
+        self._raw = RawSliding(query) if suits(query) else None
+        self._sliding = self._raw or Sliding(query)
         self._state = self._sliding.state
         self._fine = FineCounts() if self._sliding.codec is not self._sliding.dense else None
-        self._fused = query.counted and self._sliding.refinement is None
+        self._fused = query.counted and not self._sliding.has_fine
         self._filled = 0  # of the fused loop, as a Python number
         self._nulls = 0
         self._late = 0
@@ -97,9 +100,8 @@ class Operator:
             "envelope": 2 * envelope,
             "band": 2 * band,
         }
-        if self._sliding.refinement is not None:
-            for part, number in self._sliding.refinement.variables.items():
-                parts[part] = parts.get(part, 0) + number
+        for part, number in self._sliding.variables.items():
+            parts[part] = parts.get(part, 0) + number
         return parts
 
     def _row_entries(self) -> tuple[int, int]:
@@ -156,7 +158,9 @@ class Operator:
             return self._push_timed(array, valid, times)
         if valid is not None:
             self._nulls += int(valid.size - valid.sum())
-        return self._push_fused(array) if self._fused else self._push_counted(array)
+        if self._fused:
+            return self._push_fused(array)
+        return self._push_counted(array) if self._raw is None else self._push_raw(array, self._raw)
 
     def _push_fused(self, values: npt.NDArray[Any]) -> Results:
         """All four verbs in one compiled loop."""
@@ -175,12 +179,38 @@ class Operator:
         self._filled = filled
         return Results(self.query, rows if written == len(rows) else rows[:written])
 
-    def _push_counted(self, values: npt.NDArray[Any]) -> Results:
-        """Close sub-windows of `period` elements one by one."""
+    def _finite(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The finite ones; the others are counted."""
         if values.dtype == np.float64:
             finite = np.isfinite(values)
-            self._nulls += int(finite.size - finite.sum())
-            values = values[finite]
+            if not finite.all():
+                self._nulls += int(finite.size - finite.sum())
+                values = values[finite]
+        return values
+
+    def _push_raw(self, values: npt.NDArray[Any], raw: RawSliding) -> Results:
+        """Close what these complete: the sub-window that is open, then whole ones straight from the values."""
+        values, rows, period = self._finite(values), _Rows(self), self.query.period
+        done = 0
+        if self._state[k.FILLED]:
+            chunk = values[: period - int(self._state[k.FILLED])]
+            done = chunk.size
+            self._count(chunk)
+            if self._state[k.FILLED] == period:
+                self._close(int(self._state[k.OPEN_NUMBER]), rows)
+                self._state[k.OPEN_NUMBER] += 1
+        whole = (values.size - done) // period
+        if whole:
+            rows.take(*raw.close_values(values[done : done + whole * period], int(self._state[k.OPEN_NUMBER])))
+            self._state[k.OPEN_NUMBER] += whole
+            done += whole * period
+        if done < values.size:
+            self._count(values[done:])
+        return rows.results()
+
+    def _push_counted(self, values: npt.NDArray[Any]) -> Results:
+        """Close sub-windows of `period` elements one by one."""
+        values = self._finite(values)
         rows = _Rows(self)
         done = 0
         while done < values.size:
@@ -265,8 +295,13 @@ class Operator:
         if self._fine is None:
             k.count_open(state, sliding.table, values.view(np.int64), values.dtype == np.float64)
             return
+        if values.size == 0:
+            return
         self._fine.add(sliding.codec.codes(values))
         integers = values.dtype == np.int64
+        if self._raw is not None:
+            k.note_open(state, k.INTEGERS if integers else k.REALS, *extreme_keys(values), values.size)
+            return
         if self.query.digits is None and integers and _furthest(values) > k.EXACT_INTEGERS:
             self._count_long(values)
         else:
@@ -298,6 +333,8 @@ class Operator:
         state = self._state
         codes, numbers = open_pairs(state)
         fine = self._fine.pairs() if self._fine is not None else (np.empty(0, np.int64), np.empty(0, np.int64))
+        if self._raw is not None:
+            codes, numbers = merge_pairs(self._raw.dense_codes(fine[0]), fine[1])
         return Counts(
             codes,
             numbers,
@@ -308,7 +345,11 @@ class Operator:
         )
 
     def _merge_open(self, counts: Counts) -> None:
-        k.merge_open(self._state, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
+        if self._raw is None:
+            k.merge_open(self._state, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
+        else:
+            extremes = extreme_keys(np.array([counts.minimum, counts.maximum]))
+            k.note_open(self._state, counts.domain, *extremes, counts.total)
         if self._fine is not None:
             self._fine.merge(counts.fine_codes, counts.fine_numbers)
 
@@ -320,6 +361,13 @@ class Operator:
     def _close(self, number: int, rows: "_Rows") -> None:
         """Close the sub-window that is in the state, and answer."""
         sliding, state = self._sliding, self._state
+        if self._raw is not None and self._fine is not None:
+            extremes = state[k.OPEN_MINIMUM : k.OPEN_MAXIMUM + 1].copy()
+            keys, domain = self._fine.ordered()[np.newaxis], int(state[k.OPEN_DOMAIN])
+            k.clear_open(state)
+            self._fine.clear()
+            rows.take(*self._raw.close_sorted(keys, extremes[:1], extremes[1:], domain, number))
+            return
         fine = None
         if sliding.refinement is not None:
             pairs = open_pairs(state) if self._fine is None else self._fine.pairs()
@@ -394,25 +442,30 @@ class _Rows:
 
     def __init__(self, operator: Operator) -> None:
         self._operator = operator
-        self._rows: list[Integers] = []
+        self._rows: list[Integers] = []  # each of one or several results
         self._densities: list[npt.NDArray[np.float64]] = []
         self._averages = operator.query.guarantee is None
 
     def answer(self, number: int) -> None:
         """Add the result of the window that ends with sub-window `number`, if it owes one."""
         sliding = self._operator._sliding
-        row = np.zeros(sliding.columns, np.int64)
-        densities = np.full((len(sliding.query.quantiles), 2), np.nan) if self._averages else None
-        if sliding.result(number, row, densities):
+        row = np.zeros((1, sliding.columns), np.int64)
+        densities = np.full((1, len(sliding.query.quantiles), 2), np.nan) if self._averages else None
+        if sliding.result(number, row[0], densities[0] if densities is not None else None):
             self._rows.append(row)
             if densities is not None:
                 self._densities.append(densities)
 
+    def take(self, rows: Integers, densities: npt.NDArray[np.float64]) -> None:
+        """Add several results that came together."""
+        self._rows.append(rows)
+        self._densities.append(densities)
+
     def results(self) -> Results:
         """All of them, in columns."""
         query, columns = self._operator.query, self._operator._sliding.columns
-        rows = np.stack(self._rows) if self._rows else np.empty((0, columns), np.int64)
+        rows = np.concatenate(self._rows) if self._rows else np.empty((0, columns), np.int64)
         if not self._averages:
             return Results(query, rows)
-        densities = np.stack(self._densities) if self._densities else np.empty((0, len(query.quantiles), 2))
+        densities = np.concatenate(self._densities) if self._densities else np.empty((0, len(query.quantiles), 2))
         return Results(query, rows, densities)

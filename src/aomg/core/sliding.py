@@ -2,7 +2,7 @@
 
 `Sliding` owns the state and the ring of summaries; its three steps are the paper's Accumulate, Deaccumulate and
 ComputeResult, written in core.kernels. With a guarantee and up to three digits that is all. Other queries keep a fine
-part beside, which core.refinement works into each result.
+part beside, which core.refinement works into each result, or core.raw in a loop of its own.
 """
 
 import numpy as np
@@ -35,9 +35,8 @@ class Sliding:
             self.codec = RawCodec()
         elif query.digits > DENSE_DIGITS:
             self.codec = DigitsCodec(query.digits)
-        self.refinement: Refinement | None = None
-        if query.guarantee is None or query.keeps_lists or self.codec is not self.dense:
-            self.refinement = Refinement(query, self.state, self.codec, self.dense)
+        self.has_fine = query.guarantee is None or query.keeps_lists or self.codec is not self.dense
+        self.refinement = Refinement(query, self.state, self.codec, self.dense) if self.has_fine else None
         self.columns = k.OUT_FIXED + 4 * len(query.quantiles) + 3 * len(query.thresholds)
 
     # -- the ring ------------------------------------------------------------------------------------------------
@@ -88,7 +87,11 @@ class Sliding:
             head[k.HEAD_FINE] = length
             head[k.HEAD_LENGTH] += words.nbytes
             self.ring[at + length : at + length + words.nbytes] = words.view(np.uint8)
-        k.enter_at(self.state, self.ring, at, True)
+        self._let_in(at, fine, True)
+
+    def _let_in(self, at: int, fine: FinePart | None, closed_here: bool) -> None:
+        """Accumulate: the summary at `at` becomes the newest."""
+        k.enter_at(self.state, self.ring, at, closed_here)
         if self.refinement is not None and fine is not None:
             self.refinement.accumulate(self._head(at), fine)
 
@@ -99,9 +102,9 @@ class Sliding:
             raise StateError("a summary is damaged or of another query; start again from the events")
         head = content.view(np.int64)
         fine = None
-        if (head[k.HEAD_FINE] != 0) != (self.refinement is not None):
+        if (head[k.HEAD_FINE] != 0) != self.has_fine:
             raise StateError("a summary is of another query; start again from the events")
-        if self.refinement is not None:
+        if self.has_fine:
             words = head[int(head[k.HEAD_FINE]) // 8 :]
             fine = FinePart.read(self.query, self.codec, words, int(head[k.HEAD_COUNT]))
         number = int(head[k.HEAD_NUMBER])
@@ -113,9 +116,7 @@ class Sliding:
             self.grow(content.size)
             at = k.find_room(self.state, self.ring.view(np.int64), content.size)
         self.ring[at : at + content.size] = content
-        k.enter_at(self.state, self.ring, at, False)
-        if self.refinement is not None and fine is not None:
-            self.refinement.accumulate(self._head(at), fine)
+        self._let_in(at, fine, False)
 
     def expire(self, number: int) -> None:
         """Let every summary leave that a window whose newest sub-window is `number` does not cover."""
@@ -129,10 +130,19 @@ class Sliding:
         live = int(self.state[k.LIVE_SUMMARIES])
         if live == 0 or (not self.query.partial and live < self.query.sub_windows):
             return False
+        self._answer(number, row, densities)
+        return True
+
+    def _answer(self, number: int, row: Integers, densities: npt.NDArray[np.float64] | None) -> None:
+        """ComputeResult: write the row, and what Theorem 1 needs."""
         k.compute_result(self.state, number, row)
         if self.refinement is not None:
             self.refinement.compute_result(number, row, densities)
-        return True
+
+    @property
+    def variables(self) -> dict[str, int]:
+        """Live scalars of the fine parts, by what they are for."""
+        return self.refinement.variables if self.refinement is not None else {}
 
     @property
     def live(self) -> int:

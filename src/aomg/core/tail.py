@@ -26,7 +26,6 @@ Integers = npt.NDArray[np.int64]
 
 MOST_ENTRIES = 1 << 16
 BURST_SAMPLES = 16  # of a tail that only the burst detector reads: its noise does not depend on how many
-_GOLDEN = 0.6180339887498949
 
 
 def rank_from_top(quantile: Decimal, count: int) -> int:
@@ -88,15 +87,24 @@ def sample_positions(depth: int, samples: int, number: int, offset: str) -> Inte
     "rotate" starts at another of the interval's positions in every sub-window, which makes the expected number of
     samples above any value right; "paper" ends every interval and reads too low.
     """
-    steps = np.arange(samples, dtype=np.int64)
-    if offset == "paper":
-        return -(-((steps + 1) * depth) // samples)
-    if depth % samples == 0:
-        interval = depth // samples
-        return steps * interval + 1 + number % interval
-    start = (number * _GOLDEN) % 1.0 or 1.0
-    positions: Integers = np.ceil((steps + start) * (depth / samples)).astype(np.int64)
+    turn, fixed = fixed_positions(depth, samples, offset)
+    if turn:
+        return fixed + number % turn
+    start = (number * k.GOLDEN) % 1.0 or 1.0
+    positions: Integers = np.ceil((np.arange(samples) + start) * (depth / samples)).astype(np.int64)
     return positions.clip(1, depth)
+
+
+def fixed_positions(depth: int, samples: int, offset: str) -> tuple[int, Integers]:
+    """By how many positions an interval sample turns with the sub-window's number, and its positions before it does.
+
+    Uneven intervals turn by no whole number of positions: 0, and none.
+    """
+    steps = np.arange(samples, dtype=np.int64)
+    if samples == 0 or offset == "paper":
+        return 1, -(-((steps + 1) * depth) // max(samples, 1))
+    interval, uneven = divmod(depth, samples)
+    return (0, steps[:0]) if uneven else (interval, steps * interval + 1)
 
 
 def sample(codes: Integers, counts: Integers, positions: Integers) -> tuple[Integers, Integers]:

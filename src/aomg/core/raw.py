@@ -1,0 +1,220 @@
+"""Raw values without an envelope, as the paper ran them, in one compiled loop.
+
+A sub-window of raw values is sorted once; its quantiles, the density at each and few-k's lists are read at their ranks
+(the `plan`) and written as the same bytes that core.summary describes. Level 2 (the array `level` of core.kernels) is
+that of core.refinement, bit for bit, in arrays: extremes in two stacks, means from sums without rounding, and the
+values of merged lists, which move a few places with each sub-window instead of being merged again.
+
+Event time, thresholds and other resolutions go through core.refinement.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from aomg.core import kernels as k
+from aomg.core.bounds import difference_ranks
+from aomg.core.sliding import Sliding
+from aomg.core.summary import FinePart
+from aomg.core.tail import fixed_positions, inefficient, ranks_from_top, tail_sizes
+from aomg.query import Query
+
+Integers = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float64]
+
+_AT_ONCE = 1 << 17  # elements that are sorted at once: they stay in a core's cache
+_MOST_WEIGHT = 1 << 32  # of a mean
+
+
+def suits(query: Query) -> bool:
+    """Whether a query's sub-windows can be closed here."""
+    free = query.digits is None and query.guarantee is None and not query.thresholds
+    return query.counted and free and (query.as_paper or query.size < _MOST_WEIGHT)
+
+
+def plan_of(query: Query, count: int) -> Integers:
+    """What is read from a sub-window of `count` elements: see PLAN_COUNT of core.kernels."""
+    quantiles, high = query.quantiles, query.high
+    sizes = [tail_sizes(query, quantile, count) for quantile in high]
+    top = max((size.top for size in sizes), default=0)
+    columns = np.empty((len(quantiles), k.PLAN_QUANTILE), np.int64)
+    columns[:, k.PLAN_INDEX] = count - ranks_from_top(quantiles, count)
+    ranks, between = difference_ranks(quantiles, count)
+    columns[:, k.PLAN_LOWER], columns[:, k.PLAN_UPPER] = ranks[0::2] - 1, ranks[1::2] - 1
+    columns[:, k.PLAN_BETWEEN] = between.view(np.int64)
+    tails = np.empty((len(high), k.PLAN_TAIL), np.int64)
+    at = k.PLAN_WORDS + columns.size + tails.size
+    positions = []
+    for tail, size in zip(tails, sizes, strict=True):
+        turn, fixed = fixed_positions(size.depth, size.samples, query.few_k.offset if query.few_k else "rotate")
+        tail[:] = size.depth, size.samples, turn, at
+        positions.append(fixed[::-1])
+        at += fixed.size
+    lists = (1 + 2 * top) + 1 + sum(1 + 2 * size.samples for size in sizes)
+    room = 8 * (k.HEAD_WORDS + 3 * len(quantiles) + lists + len(high))
+    return np.concatenate([np.array([count, room, top], np.int64), columns.ravel(), tails.ravel(), *positions])
+
+
+def new_level(query: Query) -> Integers:
+    """Level 2 with nothing live: see AS_PAPER of core.kernels."""
+    quantiles, high, room = len(query.quantiles), query.high, query.sub_windows + 1
+    lists = quantiles + len(high) if query.keeps_lists else 0
+    width = k.MERGED_WORDS + k.SLOT_WIDTH * room
+    at, offsets = k.LEVEL_REGISTERS, {}
+    for register, words in (
+        (k.AT_COLUMN, k.COLUMN_WIDTH * quantiles),
+        (k.AT_DEPTH_SUM, len(high)),
+        (k.AT_LIMBS, k.LIMBS),
+        (k.AT_SUM, 2 * k.SUM_WIDTH * quantiles),
+        (k.AT_RAW_EXTREME, (2 * quantiles + 1) * (2 * room + 1)),
+        (k.AT_MERGED, lists * width),
+    ):
+        offsets[register] = at
+        at += words
+    level = np.zeros(at, np.int64)
+    for register, offset in offsets.items():
+        level[register] = offset
+    level[k.AS_PAPER], level[k.KEEPS_LISTS], level[k.MERGED_WIDTH] = query.as_paper, query.keeps_lists, width
+    for column, quantile in enumerate(query.quantiles):
+        entry = offsets[k.AT_COLUMN] + k.COLUMN_WIDTH * column
+        level[entry + k.COLUMN_HIGH] = high.index(quantile) if quantile in high else -1
+        few_k = query.few_k
+        level[entry + k.COLUMN_TOP_K] = few_k is not None and inefficient(few_k, quantile, query.period)
+    level[offsets[k.AT_SUM] :][: 2 * k.SUM_WIDTH * quantiles : k.SUM_WIDTH] = k.LIMBS
+    merged = level[offsets[k.AT_MERGED] :].reshape(lists, width)
+    merged[:, k.MERGED_CODE] = k.HIGHEST_CODE
+    slots = merged[:, k.MERGED_WORDS :].reshape(lists, k.SLOT_WIDTH, room)
+    slots[:, k.SLOT_BELOW], slots[:, k.SLOT_OVER] = k.LOWEST_CODE, k.HIGHEST_CODE
+    return level
+
+
+def _key(value: float) -> int:
+    return int(k.key_of_double(value))
+
+
+_LONG = _key(k.EXACT_INTEGERS)
+
+
+def extreme_keys(values: npt.NDArray[np.generic]) -> tuple[int, int]:
+    """Sortable keys of the smallest and the largest of some values; longs beyond 2^53 are rounded outward."""
+    low, high = values.min(), values.max()
+    if values.dtype == np.int64:
+        return _key(k.round_down(int(low))), _key(k.round_up(int(high)))
+    return _key(float(low)), _key(float(high))
+
+
+class RawSliding(Sliding):
+    """The live summaries of one stream of raw values, and the loop that closes its sub-windows.
+
+    A close costs a sort and a few microseconds, with few-k besides about as much as it takes to write its lists.
+    """
+
+    def __init__(self, query: Query) -> None:
+        super().__init__(query)
+        self.refinement = None  # its work is done here
+        self.level = new_level(query)
+        self._plan = plan_of(query, query.period)
+
+    def close_values(self, values: npt.NDArray[np.generic], first: int) -> tuple[Integers, Reals]:
+        """Close the sub-windows, of `period` values each, from number `first` on; their results and densities."""
+        period = self.query.period
+        at_once = max(_AT_ONCE // period, 1) * period
+        parts = [
+            self._close_part(values[start : start + at_once].reshape(-1, period), first + start // period)
+            for start in range(0, values.size, at_once)
+        ]
+        return np.concatenate([rows for rows, _ in parts]), np.concatenate([densities for _, densities in parts])
+
+    def _close_part(self, values: npt.NDArray[np.generic], first: int) -> tuple[Integers, Reals]:
+        keys = self.codec.codes(values.ravel()).reshape(values.shape)
+        keys.sort(axis=1)
+        lows, highs = keys[:, 0].copy(), keys[:, -1].copy()
+        integers = values.dtype == np.int64
+        if integers and max(-int(lows.min()), int(highs.max())) >= _LONG:
+            lows[:], highs[:] = np.array([extreme_keys(row) for row in values], np.int64).T
+        return self.close_sorted(keys, lows, highs, k.INTEGERS if integers else k.REALS, first)
+
+    def close_sorted(
+        self, keys: Integers, lows: Integers, highs: Integers, domain: int, first: int
+    ) -> tuple[Integers, Reals]:
+        """Close sub-windows, each a row of sorted keys with its extremes, from number `first` on."""
+        number, count = keys.shape
+        plan = self._plan if count == self.query.period else plan_of(self.query, count)
+        out = np.empty((number, self.columns), np.int64)
+        densities = np.full((number, len(self.query.quantiles), 2), np.nan)
+        done = written = 0
+        while done < number:
+            done, more = k.close_sorted(
+                self.state,
+                self.table,
+                self.ring,
+                self.level,
+                plan,
+                keys,
+                lows,
+                highs,
+                domain,
+                first,
+                done,
+                out[written:],
+                densities[written:],
+            )
+            written += more
+            if done < number:
+                self.grow(int(plan[k.PLAN_ROOM]))
+        return out[:written], densities[:written]
+
+    def dense_codes(self, keys: Integers) -> Integers:
+        """Dense codes of raw values' keys."""
+        values, _ = self.codec.intervals(keys, k.REALS)
+        return self.dense.codes(values)
+
+    # -- the verbs of Sliding ------------------------------------------------------------------------------------
+
+    def grow(self, need: int = 0) -> None:
+        """Give the ring more room, keeping its summaries in order."""
+        before = np.array(self.record_starts(), np.int64)
+        super().grow(need)
+        if self.query.keeps_lists:
+            live, room = self.live, int(self.state[k.EXTREME_ROOM])
+            moved = (np.array(self.record_starts(), np.int64) - before)[before.size - live :] // 8
+            slots = (int(self.state[k.ENTERED]) - live + 1 + np.arange(live)) % room
+            merged = self.level[self.level[k.AT_MERGED] :].reshape(-1, int(self.level[k.MERGED_WIDTH]))
+            merged[:, k.MERGED_WORDS + k.SLOT_WHERE * room + slots] += moved
+
+    def _let_in(self, at: int, fine: FinePart | None, closed_here: bool) -> None:
+        k.enter_raw(self.state, self.ring, self.level, at)
+
+    def expire(self, number: int) -> None:
+        """Let every summary leave that a window whose newest sub-window is `number` does not cover."""
+        k.expire_raw(self.state, self.ring, self.level, number - self.query.sub_windows + 1)
+
+    def _answer(self, number: int, row: Integers, densities: Reals | None) -> None:
+        k.result_raw(self.state, self.ring, self.level, number, row, densities)
+
+    @property
+    def variables(self) -> dict[str, int]:
+        """Live scalars by part. O(live summaries, and a sort of the merged lists)."""
+        live, quantiles = self.live, len(self.query.quantiles)
+        lists: list[list[Integers]] = [[] for _ in range(2 + len(self.query.high))]
+        words = self.ring.view(np.int64)
+        for start in self.record_starts()[-live:] if live else []:
+            at = start // 8 + k.HEAD_WORDS + 3 * quantiles
+            for codes in lists:
+                codes.append(words[at + 1 : at + 1 + words[at]])
+                at += 1 + 2 * int(words[at])
+        merged = lists if self.query.keeps_lists else lists[:2]
+        return {
+            "quantiles": live * quantiles,
+            "thresholds": 0,
+            "densities": live * quantiles,
+            "tails": 2 * sum(codes.size for each in lists for codes in each),
+            "band": 0,
+            "merged lists": 2 * sum(np.unique(np.concatenate(each)).size for each in merged if each),
+            "sums": sum(self._sum_words(sum_) for sum_ in range(2 * quantiles)),
+        }
+
+    def _sum_words(self, sum_: int) -> int:
+        """64-bit words between the highest and the lowest bit of a sum."""
+        at = int(self.level[k.AT_SUM]) + k.SUM_WIDTH * sum_ + k.SUM_WORDS
+        total = sum(int(limb) << 32 * j for j, limb in enumerate(self.level[at : at + k.LIMBS]))
+        return -(-(total.bit_length() - (total & -total).bit_length() + 1) // 64) if total else 0

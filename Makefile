@@ -27,9 +27,10 @@ bench: $(INSTALLED) ## measure speed and accuracy as ratios between rivals in on
 bench-spark: $(INSTALLED) ## the same on Spark: against its own count, percentile_approx and KLL (half an hour)
 	$(BIN)/python -m benchmarks spark
 
-evaluation: $(INSTALLED) browser ## the paper's tables and figures again, and their pages in docs/results (forty minutes)
+evaluation: $(INSTALLED) browser ## the paper's tables and figures again, and their pages in docs/results (ten minutes)
 	$(BIN)/aomg evaluate --out build/evaluation
 	$(BIN)/python -m aomg.evaluation.markdown build/evaluation docs/results
+	$(BIN)/python -m aomg.evaluation.where_it_loses build/evaluation docs/where-it-loses.md
 
 # Some tests open the report in Chromium, and the pictures of the pages are drawn by it. Nothing fails for the lack of it.
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable

@@ -18,7 +18,8 @@ TABLES = {
         "streams",
     ),
     "spark figures": tuple(
-        f"spark_{name}" for name in ("batch", "stream", "percentile", "kll", "scaling", "skew", "state", "delay")
+        f"spark_{name}"
+        for name in ("batch", "stream", "percentile", "kll", "scaling", "skew", "state", "delay", "monitor")
     ),
 }
 COMMANDS = {"accuracy_on_files": "accuracy --data FILES"}

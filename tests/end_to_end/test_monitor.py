@@ -25,7 +25,7 @@ from aomg.monitor.rehearsal import rehearsed
 from aomg.monitor.running import Monitor, RunError
 from aomg.streams import Podsets
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("monitor on spark")
 
 MINUTE = 60_000_000
 CONFIG = """
@@ -150,14 +150,14 @@ def first_faulty_window(stream: Podsets, podset: int) -> int:
 def test_a_restart_in_the_middle_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     stream = streams.podsets(rate=600)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    telemetry(whole, stream, 15, 4)
+    telemetry(whole, stream, 12, 4)
     heard = run(configured(whole), spark)
     (parts / "telemetry").mkdir(parents=True)
     alerts: list[Alert] = []
-    for number in range(4):
-        (whole / "telemetry" / f"events-{number:03d}.parquet").rename(
-            parts / "telemetry" / f"events-{number:03d}.parquet"
-        )
+    for some in (range(1), range(1, 4)):
+        for number in some:
+            name = f"events-{number:03d}.parquet"
+            (whole / "telemetry" / name).rename(parts / "telemetry" / name)
         alerts += run(configured(parts), spark).alerts
     assert written(parts) == written(whole)
     assert [alert.id for alert in alerts] == [alert.id for alert in heard.alerts]
@@ -231,3 +231,39 @@ def test_the_rows_are_those_of_the_bare_query(spark: SparkSession, tmp_path: Pat
 def written_rows(folder: Path, query: str) -> Sequence[dict[str, Any]]:
     table = ds.dataset(folder / "results", partitioning="hive").to_table()
     return [row for row in table.to_pylist() if row["query"] == query]
+
+
+def test_stored_summaries_answer_later_what_the_monitor_answered(spark: SparkSession, tmp_path: Path) -> None:
+    from aomg.spark import windows
+
+    telemetry(tmp_path, streams.podsets(rate=300), 5, 2)
+    file = configured(tmp_path)
+    file.write_text(file.read_text().replace("  alerts: [", "  summaries: [{parquet: summaries/}]\n  alerts: ["))
+    config = load(file)
+    run(file, spark)
+    stored = spark.read.parquet(str(tmp_path / "summaries" / "inbound"))
+    later = {
+        (row.podset, row.window.end.timestamp()): (row["count"], row.p99.value, row.p99.low, row.p99.high)
+        for row in windows(stored, config.queries["inbound"].query).collect()
+    }
+    told = {
+        (row["labels"][0], row["end"].timestamp()): (
+            row["count"],
+            *(
+                next(part for part in row["estimates"] if part["name"] == "p99")[key]
+                for key in ("value", "low", "high")
+            ),
+        )
+        for row in written_rows(tmp_path, "inbound")
+    }
+    assert told
+    assert told.items() <= later.items()
+
+
+def test_six_hours_of_clean_telemetry_raise_no_alarm(spark: SparkSession, tmp_path: Path) -> None:
+    stream = streams.podsets(rate=150, incidents=())
+    telemetry(tmp_path, stream, 6 * 60, 3)
+    heard = run(configured(tmp_path, size="10m", period="1m"), spark)
+    assert heard.alerts == []
+    ends = {row["end"] for row in written_rows(tmp_path, "inbound")}
+    assert len(ends) == 6 * 60 - 1  # the last is still open

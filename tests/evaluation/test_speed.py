@@ -140,8 +140,8 @@ def test_real_contenders_have_a_speed():
 
 def test_a_course_has_millions_of_events_or_what_a_file_has_after_its_first_window():
     endless, file = of_stream("normal"), Source("file", "file", lambda n, start: np.arange(n), size=5_000)
-    assert course_of(QUICK, endless, 1_000, 100).events == 4_000_000
-    assert course_of(FULL, endless, 1_000, 100).events == 10_000_000
+    assert course_of(QUICK, endless, 1_000, 100).events == 16_000_000
+    assert course_of(FULL, endless, 1_000, 100, events=20_000_000).events == 20_000_000
     assert course_of(FULL, endless, 1_000, 100, events=10**9).events == 10**9
     assert course_of(QUICK, file, 1_000, 100).events == 4_000
 

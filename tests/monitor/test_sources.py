@@ -15,7 +15,7 @@ from aomg.monitor.config import Config, load
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.sources import MOST_SAMPLES, events_of
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("monitor on spark")
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COLUMNS = "{ts: string, host: string, rtt_us: long, load: double}"

@@ -150,8 +150,8 @@ def _claims(by_source: Mapping[str, Speeds]) -> list[Claim]:
                 f"by {FALL[0]} to {FALL[1]} %",
                 f"by {min(falls):.0f} to {max(falls):.0f} %",
                 not less,
-                "Exact here removes every element one by one also where windows tumble, "
-                "so a window of 1K does not spare it that work"
+                "removing an element costs the tree here about as much as adding one, "
+                "and the fewer values are distinct the less either costs"
                 if less
                 else "",
             ),

@@ -1,4 +1,4 @@
-"""How much is measured: in minutes, in half an hour, or as much as the paper did."""
+"""How much is measured: in two minutes, in ten, or as much as the paper did, in hours."""
 
 from dataclasses import dataclass
 
@@ -18,6 +18,6 @@ class Scale:
     """Turns that rivals take when their speed is compared; the best counts."""
 
 
-QUICK = Scale("quick", 400_000, 400_000, 100_000, 1)
+QUICK = Scale("quick", 1_000_000, 1_000_000, 100_000, 1)
 STANDARD = Scale("standard", 2_000_000, 4_000_000, 1_000_000, 3)
 FULL = Scale("full", 10_000_000, 1_000_000_000, 100_000_000, 3)

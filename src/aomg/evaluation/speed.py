@@ -14,7 +14,7 @@ from aomg.evaluation.contenders import Contender, Runner
 from aomg.evaluation.scale import Scale
 from aomg.evaluation.source import Source, Values
 
-FEWEST_EVENTS = 4_000_000  # of a turn: the fastest needs so many for a time that can be told from noise
+FEWEST_EVENTS = 16_000_000  # of a turn: the fastest needs so many for a time that can be told from noise
 _EVENTS_A_SECOND = 2_000_000  # the time of a turn is what a slow contender takes for the scale's events
 _PUSH = 1 << 16  # elements that are pushed at once
 _CHUNK = 1 << 24  # elements that are generated at once

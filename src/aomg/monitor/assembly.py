@@ -18,6 +18,7 @@ from aomg.monitor.quarantine import Quarantine
 from aomg.monitor.receivers import Alertmanager, Command, Log, Webhook
 from aomg.monitor.sinks import ConsoleSink, Sink
 from aomg.monitor.state_files import StateFiles, stream_of
+from aomg.monitor.summary_sink import SummarySink
 
 
 def checkpoint_of(config: Config) -> Path:
@@ -44,6 +45,7 @@ def assembled(config: Config, console: Console, watchers: Sequence[Watcher] = ()
         judge,
         StateFiles(config.state / "alerts"),
         sinks(config.sinks.results),
+        [SummarySink(sink.path, names) for sink in config.sinks.summaries if sink.path is not None],
         sinks(config.sinks.alerts),
         targets_of(config),
         Quarantine(config.quarantine.folder, config.quarantine.most_rows, stream=stream),

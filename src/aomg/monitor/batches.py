@@ -24,6 +24,7 @@ from aomg.monitor.rows import NO_QUERY, WindowRows, windows_of
 from aomg.monitor.sinks import Sink
 from aomg.monitor.state_files import StateFiles
 from aomg.monitor.states import State
+from aomg.monitor.summary_sink import SummarySink
 from aomg.monitor.whole_files import put
 
 
@@ -38,6 +39,7 @@ class Batches:
     judge: Judge
     states: StateFiles
     results: Sequence[Sink]
+    summaries: Sequence[SummarySink]
     alerts: Sequence[Sink]
     targets: Path
     """The file with the newest headroom of every target and key."""
@@ -52,13 +54,16 @@ class Batches:
     def take(self, table: pa.Table, batch: int) -> None:
         """The same, once the rows are here."""
         began = time.perf_counter()
-        results = table.filter(pc.not_equal(table["query"], NO_QUERY))
+        of_queries = table.filter(pc.not_equal(table["query"], NO_QUERY))
+        results = of_queries.filter(pc.is_null(of_queries["summary"]))
         refused = refused_in(table)
         windows = windows_of(results, self.queries)
         before = self.states.load_below(batch)
         state, alerts = self.judge.step(State() if before is None else State.from_json(before), windows, batch)
         for sink in self.results:
             sink.write(batch, results)
+        for summaries in self.summaries:
+            summaries.write(batch, of_queries.filter(pc.is_valid(of_queries["summary"])))
         for sink in self.alerts:
             sink.write(batch, alerts)
         self._export_headrooms(windows)

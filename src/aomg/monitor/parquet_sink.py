@@ -99,7 +99,7 @@ def by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 def content(rows: pa.Table) -> bytes:
     """The bytes of a Parquet file: the same for the same rows."""
     buffer = pa.BufferOutputStream()
-    with pq.ParquetWriter(buffer, SCHEMA, compression="zstd", compression_level=1) as writer:
+    with pq.ParquetWriter(buffer, rows.schema, compression="zstd", compression_level=1) as writer:
         writer.write_table(rows.combine_chunks())
     return bytes(buffer.getvalue())
 

@@ -10,11 +10,13 @@ start, end                      of the window
 count                           events in the window; of a refused row, how many it stands for
 min, max, sub_windows, burst    as `aomg.spark.columns` says
 estimates                       name, value, low, high, method of each quantile and each threshold
+summary, written_by             of a sub-window, where summaries are stored: start, end, count, min and max are its own
 ==============================  =====================================================================================
 """
 
 from datetime import timedelta
 from functools import reduce
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -22,7 +24,7 @@ from pyspark.sql import types as t
 
 from aomg.monitor.config import Config, QueryConfig
 from aomg.monitor.sources import events_of
-from aomg.spark import quantiles
+from aomg.spark import quantiles, summaries
 from aomg.spark.columns import FIXED, names_of
 from aomg.spark.intake import quoted
 
@@ -34,19 +36,13 @@ def planned(spark: SparkSession, config: Config) -> DataFrame:
     """The streaming DataFrame of a configuration. Reads the source once for each query, and once for refused rows."""
     events = events_of(spark, config)
     parts = [_answers(events.good, config, query) for query in config.queries.values()]
+    if config.sinks.summaries:
+        parts += [_summaries(events.good, config, query) for query in config.queries.values()]
     return reduce(DataFrame.unionByName, [*parts, _refused(events.refused)])
 
 
 def _answers(events: DataFrame, config: Config, query: QueryConfig) -> DataFrame:
-    answers = quantiles(
-        events,
-        query.query,
-        value=query.value,
-        time=config.source.time,
-        by=list(query.by.values()),
-        clock=config.clock,
-        max_clock_skew=timedelta(microseconds=config.max_clock_skew),
-    )
+    answers = quantiles(events, query.query, **_arguments(config, query))
     names = names_of(query.query)[len(FIXED) :]
     estimates = f.array(*(_estimate(name, answers.schema[name].dataType) for name in names))
     return answers.select(
@@ -60,6 +56,37 @@ def _answers(events: DataFrame, config: Config, query: QueryConfig) -> DataFrame
         "sub_windows",
         "burst",
         estimates.cast(f"array<{_ESTIMATE}>").alias("estimates"),
+        _nothing("binary").alias("summary"),
+        _nothing("string").alias("written_by"),
+    )
+
+
+def _arguments(config: Config, query: QueryConfig) -> dict[str, Any]:
+    return {
+        "value": query.value,
+        "time": config.source.time,
+        "by": list(query.by.values()),
+        "clock": config.clock,
+        "max_clock_skew": timedelta(microseconds=config.max_clock_skew),
+    }
+
+
+def _summaries(events: DataFrame, config: Config, query: QueryConfig) -> DataFrame:
+    """What remains of each sub-window, to be stored: counted a second time, in a state of its own."""
+    stored = summaries(events, query.query, **_arguments(config, query))
+    return stored.select(
+        f.lit(query.name).alias("query"),
+        _strings([quoted(name) for name in query.by.values()]).alias("labels"),
+        f.col("sub_window.start").alias("start"),
+        f.col("sub_window.end").alias("end"),
+        "count",
+        "min",
+        "max",
+        _nothing("int").alias("sub_windows"),
+        _nothing("boolean").alias("burst"),
+        _nothing(f"array<{_ESTIMATE}>").alias("estimates"),
+        "summary",
+        stored["query"].alias("written_by"),
     )
 
 
@@ -76,18 +103,21 @@ def _strings(columns: list[Column]) -> Column:
 
 
 def _refused(refused: DataFrame) -> DataFrame:
-    def nothing(kind: str) -> Column:
-        return f.lit(None).cast(kind)
-
     return refused.select(
         f.lit(REFUSED).alias("query"),
         f.array("reason", "text", "file").alias("labels"),
-        nothing("timestamp").alias("start"),
-        nothing("timestamp").alias("end"),
+        _nothing("timestamp").alias("start"),
+        _nothing("timestamp").alias("end"),
         "count",
-        nothing("double").alias("min"),
-        nothing("double").alias("max"),
-        nothing("int").alias("sub_windows"),
-        nothing("boolean").alias("burst"),
-        nothing(f"array<{_ESTIMATE}>").alias("estimates"),
+        _nothing("double").alias("min"),
+        _nothing("double").alias("max"),
+        _nothing("int").alias("sub_windows"),
+        _nothing("boolean").alias("burst"),
+        _nothing(f"array<{_ESTIMATE}>").alias("estimates"),
+        _nothing("binary").alias("summary"),
+        _nothing("string").alias("written_by"),
     )
+
+
+def _nothing(kind: str) -> Column:
+    return f.lit(None).cast(kind)

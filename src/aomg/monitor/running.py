@@ -93,7 +93,7 @@ class Monitor:
     @property
     def scans(self) -> int:
         """How often each event is read: Spark counts it as often."""
-        return len(self.config.queries) + 1
+        return len(self.config.queries) * (2 if self.config.sinks.summaries else 1) + 1
 
     def _generate(self) -> None:
         if self._generator is None:

@@ -1,0 +1,53 @@
+"""Writes what was measured into the page of losses: every rival that does better, and the claims that do not hold.
+
+``python -m aomg.evaluation.where_it_loses build/evaluation docs/where-it-loses.md`` replaces what stands between the
+page's marks; what to choose then is written by hand around them.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from aomg.errors import AomgError
+from aomg.evaluation import names
+from aomg.evaluation.files import Result, put, read
+from aomg.evaluation.losses import Loss, losses, tables
+from aomg.evaluation.markdown import claimed, rows
+from aomg.evaluation.run import EvaluationError, Run
+from aomg.evaluation.scale import STANDARD
+
+BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
+
+
+def filled(page: str, told: Sequence[Loss], results: Sequence[Result]) -> str:
+    """The page with the losses and the claims that do not hold between its marks."""
+    failing = [
+        (f"results/{result.name}", claim) for result in results for claim in result.outcome.claims if not claim.holds
+    ]
+    parts = {
+        "losses": "\n".join(f"### {table.title}\n\n{rows(table)}" for table in tables(told)),
+        "claims": claimed(failing) if failing else "All hold.\n",
+    }
+    for name, text in parts.items():
+        begin, end = BEGIN.format(name), END.format(name)
+        if page.count(begin) != 1 or page.count(end) != 1:
+            raise EvaluationError(f"the page needs the marks {begin} and {end}, once each")
+        before, after = page.partition(begin)[0], page.partition(end)[2]
+        page = f"{before}{begin}\n{text}{end}{after}"
+    return page
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Fill a page from the results of an evaluation at the standard scale. Measures nothing that is there."""
+    if len(arguments) != 2:
+        raise EvaluationError("give the folder of the results and the page")
+    source, page = map(Path, arguments)
+    put(page, filled(page.read_text(), losses(Run(source, STANDARD)), read(source, names())))
+    print(page)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except AomgError as error:
+        sys.exit(f"cannot write the page: {error}")

@@ -178,6 +178,15 @@ def query(
         command.query(Console(highlight=False), results, by, where, name, quantile, last, most, json)
 
 
+@app.command()
+def compact(results: _Results) -> None:
+    """Join the many small files of stored results, day by day; a monitor may go on writing meanwhile."""
+    from aomg.monitor import command
+
+    with _told("cannot compact"):
+        command.compact(Console(highlight=False), results)
+
+
 @contextmanager
 def _told(what: str) -> Iterator[None]:
     """Let errors be one line on standard error and an exit code: 2 for a configuration or an argument, else 1."""

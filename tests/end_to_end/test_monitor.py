@@ -20,6 +20,7 @@ from rich.console import Console
 from aomg import streams
 from aomg.monitor.alerts import Alert
 from aomg.monitor.config import load
+from aomg.monitor.errors import ConfigError
 from aomg.monitor.progress import Progress
 from aomg.monitor.rehearsal import rehearsed
 from aomg.monitor.running import Monitor, RunError
@@ -267,3 +268,12 @@ def test_six_hours_of_clean_telemetry_raise_no_alarm(spark: SparkSession, tmp_pa
     assert heard.alerts == []
     ends = {row["end"] for row in written_rows(tmp_path, "inbound")}
     assert len(ends) == 6 * 60 - 1  # the last is still open
+
+
+def test_a_state_folder_of_other_queries_is_refused_before_anything_starts(spark: SparkSession, tmp_path: Path) -> None:
+    telemetry(tmp_path, streams.podsets(rate=100), 2, 1)
+    run(configured(tmp_path), spark)
+    kept = written_rows(tmp_path, "inbound")
+    with pytest.raises(ConfigError, match=r"query inbound was .*120000000/15000000.* and is .*60000000/15000000"):
+        run(configured(tmp_path, size="1m"), spark)
+    assert written_rows(tmp_path, "inbound") == kept

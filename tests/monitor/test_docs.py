@@ -405,7 +405,7 @@ def test_the_guide_shows_the_file_that_it_makes_and_what_came_of_it(guide):
     counts = vars(guide.accounts)
     line = ", ".join(f"{name} {number:,}" for name, number in counts.items() if number or name == "came")
     assert f"requests: {line}" in told
-    assert f"{guide.changes.rows:,} rows, 1 alerts fired, 1 resolved" in told
+    assert f"{guide.changes.rows:,} rows; alerts: 1 fired, 1 resolved" in told
     assert guide.accounts.reconcile
 
 

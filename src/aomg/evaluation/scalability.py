@@ -78,9 +78,7 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     columns = [Column("stream"), Column("window"), *(Column(name, 2, "M events/s") for name in names)]
     columns += [Column("paper / Exact", 1), Column("default / Exact", 1), Column("default / sorted", 1)]
     columns += [Column("timed events", unit="millions")]
-    note = (
-        "Best of the rounds, one thread. A turn that takes too long ends early, so the slow are timed on fewer events."
-    )
+    note = "Best of the rounds, one thread. All are timed equally long, so the slow on fewer events."
     flat: list[list[Any]] = [
         [title, *(_flatness(speeds, name) for name in names)] for title, speeds in by_source.items()
     ]

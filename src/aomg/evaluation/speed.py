@@ -14,7 +14,7 @@ from aomg.evaluation.contenders import Contender, Runner
 from aomg.evaluation.scale import Scale
 from aomg.evaluation.source import Source, Values
 
-FEWEST_EVENTS = 16_000_000  # of a turn: the fastest needs so many for a time that can be told from noise
+FEWEST_EVENTS = 16_000_000  # of a round: more than any cache holds
 _EVENTS_A_SECOND = 2_000_000  # the time of a turn is what a slow contender takes for the scale's events
 _PUSH = 1 << 16  # elements that are pushed at once
 _CHUNK = 1 << 24  # elements that are generated at once
@@ -24,7 +24,7 @@ _CHUNK = 1 << 24  # elements that are generated at once
 class Course:
     """What is run: a first part fills the window and is not timed, then `events` are.
 
-    A turn that takes longer than `seconds` ends with the push that it is at: slow contenders are timed on fewer events.
+    A turn takes `seconds`, to the push that it is at: slow contenders are timed on fewer events, fast ones go round.
     """
 
     size: int
@@ -80,16 +80,21 @@ def _chunks(source: Source, start: int, end: int) -> Iterator[Values]:
 
 
 def _turn(runner: Runner, source: Source, course: Course) -> tuple[int, float]:
-    """Events and seconds. Pushes begin with a period and grow, so that the slowest can end in time."""
+    """Events and seconds. Pushes begin with a period and grow, so that the slowest can end in time.
+
+    Who is through before the time is over begins again: the fastest are timed as long as the slowest.
+    """
     events, seconds, push = 0, 0.0, min(course.period, _PUSH)
-    for values in _chunks(source, course.size, course.size + course.events):
-        at = 0
-        while at < values.size:
-            part = values[at : at + push]
-            started = time.perf_counter()
-            runner.push(part)
-            seconds += time.perf_counter() - started
-            events, at, push = events + part.size, at + part.size, min(2 * push, _PUSH)
-            if seconds >= course.seconds:
-                return events, seconds
-    return events, seconds
+    while True:
+        for values in _chunks(source, course.size, course.size + course.events):
+            at = 0
+            while at < values.size:
+                part = values[at : at + push]
+                started = time.perf_counter()
+                runner.push(part)
+                seconds += time.perf_counter() - started
+                events, at, push = events + part.size, at + part.size, min(2 * push, _PUSH)
+                if seconds >= course.seconds:
+                    return events, seconds
+        if course.seconds == math.inf or not course.events:
+            return events, seconds

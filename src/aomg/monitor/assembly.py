@@ -45,7 +45,7 @@ def assembled(config: Config, console: Console, watchers: Sequence[Watcher] = ()
         judge,
         StateFiles(config.state / "alerts"),
         sinks(config.sinks.results),
-        [SummarySink(sink.path, names) for sink in config.sinks.summaries if sink.path is not None],
+        [SummarySink(sink.path, names, stream) for sink in config.sinks.summaries if sink.path is not None],
         sinks(config.sinks.alerts),
         targets_of(config),
         Quarantine(config.quarantine.folder, config.quarantine.most_rows, stream=stream),

@@ -88,6 +88,11 @@ class Batches:
 
     def _export_headrooms(self, windows: Mapping[str, Sequence[WindowRows]]) -> None:
         newest = {query: found[-1:] for query, found in windows.items()}
-        records = [record for room in self.judge.headrooms(newest) for record in room.records()]
-        if records:
-            put(self.targets, (json.dumps({"targets": records}, indent=1) + "\n").encode())
+        rooms = self.judge.headrooms(newest)
+        if not rooms:
+            return
+        told = {(room.group, room.target) for room in rooms}
+        kept = json.loads(self.targets.read_text())["targets"] if self.targets.exists() else []
+        records = [record for record in kept if (record["group"], record["target"]) not in told]
+        records += [record for room in rooms for record in room.records()]
+        put(self.targets, (json.dumps({"targets": records}, indent=1) + "\n").encode())

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import Console
+from rich.progress import track
 
 from aomg.monitor.alerts import Alert
 from aomg.monitor.config import EXAMPLE, Config, load
@@ -64,6 +65,21 @@ def query(
     show(console, results, name, by, labels, quantile, last=span, most=most, as_json=as_json)
 
 
+def compact(console: Console, results: Path) -> None:
+    """Join the files of every day that is over. Raises SinkError where there are none, or one cannot be read."""
+    from aomg.monitor.compaction import compact as join
+    from aomg.monitor.compaction import days_over
+    from aomg.monitor.whole_files import SinkError
+
+    if not results.is_dir():
+        raise SinkError(f"there is no folder {results}")
+    for day in track(days_over(results), "compacting", console=console, transient=True):
+        done = join(results, day)
+        if done is not None:
+            console.print(f"{done.day}: {done.files:,} files are one, {done.rows:,} rows")
+    console.print("every day that is over is compact")
+
+
 class Changes:
     """Counts what a run brought: a watcher."""
 
@@ -81,7 +97,7 @@ class Changes:
 def run(
     console: Console, file: Path, once: bool = False, as_json: bool = False, folder: Path | None = None
 ) -> dict[str, Any]:
-    """Run a configuration until it ends, and sum up. Ctrl-C and SIGTERM end it after the micro-batch at work.
+    """Run a configuration until it ends, and sum up. Ctrl-C and SIGTERM end it; the next start goes on from there.
 
     Raises ConfigError before anything is started, and RunError or SinkError where it had to stop.
     """
@@ -145,7 +161,7 @@ def _sum_up(console: Console, summary: dict[str, Any]) -> None:
     for query, counts in summary["accounts"].items():
         told = ", ".join(f"{name} {number:,}" for name, number in counts.items() if number or name == "came")
         console.print(f"{query}: {told}", soft_wrap=True)
-    console.print(f"{summary['rows']:,} rows, {summary['fired']} alerts fired, {summary['resolved']} resolved")
+    console.print(f"{summary['rows']:,} rows; alerts: {summary['fired']} fired, {summary['resolved']} resolved")
     for receiver, waiting in summary["undelivered"].items():
         console.print(f"[yellow]{waiting} alerts still wait for {receiver}; they are told after the next start")
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from aomg.monitor.config import Config, check_rules
 from aomg.monitor.errors import ConfigError
+from aomg.monitor.receivers import Command
 
 LEAST_FREE = 200_000_000  # bytes
 MOST_FOOTERS = 200
@@ -21,7 +22,7 @@ MOST_FOOTERS = 200
 def inspect(config: Config) -> None:
     """Raise a ConfigError with all that was found wrong, up to ten problems."""
     problems: list[ConfigError] = []
-    for look in (check_rules, _look_at_source, _look_at_folders):
+    for look in (check_rules, _look_at_source, _look_at_folders, _look_at_receivers):
         try:
             look(config)
         except ConfigError as problem:
@@ -103,6 +104,16 @@ def _look_at_columns(config: Config, columns: dict[str, str]) -> None:
             )
     if problems:
         raise ConfigError.together(problems)
+
+
+def _look_at_receivers(config: Config) -> None:
+    """Commands are there, and their templates mean something."""
+    for receiver in config.receivers:
+        if receiver.kind == "command":
+            try:
+                Command(receiver.command)
+            except ConfigError as problem:
+                raise problem.placed(receiver.line) from None
 
 
 def _look_at_folders(config: Config) -> None:

@@ -58,12 +58,11 @@ def _rule(queries: Collection[str] | None, group: str, seen: dict[str, int]) -> 
             "query": section.take("query", _query_name(queries), None),
             "min_count": section.take("min_count", whole(0), 0),
             "labels": section.take("labels", table(_label), {}),
-            "annotations": section.take("annotations", table(_annotation), {}),
         }
         kind: Any = "target" if which == "target" else "fleet" if "share" in section else "alert"
         if kind == "target":
             found |= {key: section.take(key, text) for key in _TARGET}
-            section.close(why=dict.fromkeys(_ALERT, "is for alerts; a target has no state"))
+            section.close(why=dict.fromkeys((*_ALERT, "annotations"), "is for alerts; a target has no state"))
         else:
             found |= _alert(section, kind == "fleet")
         return RuleConfig(kind, named, group, given.node.line, **found)
@@ -73,6 +72,7 @@ def _rule(queries: Collection[str] | None, group: str, seen: dict[str, int]) -> 
 
 def _alert(section: Section, fleet: bool) -> dict[str, Any]:
     found: dict[str, Any] = {
+        "annotations": section.take("annotations", table(_annotation), {}),
         "expr": section.take("expr", text),
         "when": section.take("when", one_of("certain", "possible"), "certain"),
         "for_": section.take("for", duration, 0),

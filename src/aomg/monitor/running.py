@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
@@ -24,6 +24,7 @@ from aomg.monitor.inspection import inspect
 from aomg.monitor.plan import planned
 from aomg.monitor.progress import Watcher
 from aomg.monitor.sources import folder_of
+from aomg.monitor.state_owner import claim_state
 from aomg.monitor.whole_files import locked
 from aomg.spark import Accounts, accounts, session
 from aomg.streams import podsets
@@ -64,6 +65,7 @@ class Monitor:
         self.config.state.mkdir(parents=True, exist_ok=True)
         busy = f"another monitor runs with the state folder {self.config.state}; stop it first, or give another one"
         with locked(self.config.state / "lock", busy):
+            claim_state(self.config)
             self._generate()
             batches = assembled(self.config, self._console, self._watchers)
             try:
@@ -76,7 +78,7 @@ class Monitor:
                     sink.close()
 
     def stop(self) -> None:
-        """Ask it to end after the micro-batch that is at work."""
+        """Ask it to end. A micro-batch that is at work then is repeated at the next start."""
         self._stop.set()
 
     def accounts(self) -> dict[str, Accounts]:
@@ -110,7 +112,7 @@ class Monitor:
         return self._spark
 
     def _run(self, batches: object) -> None:
-        frame = planned(self._started(), self.config)
+        frame = self._planned()
         writer = frame.writeStream.queryName("aomg").outputMode("append").foreachBatch(batches)  # type: ignore[arg-type]
         writer = writer.option("checkpointLocation", str(checkpoint_of(self.config)))
         if self.once:
@@ -125,6 +127,12 @@ class Monitor:
         finally:
             with suppress(PySparkException):
                 self.query.stop()
+
+    def _planned(self) -> DataFrame:
+        try:
+            return planned(self._started(), self.config)
+        except PySparkException as error:
+            raise RunError(explained(str(error), self.config)) from error
 
     def _watch(self, query: StreamingQuery) -> None:
         while not self._stop.is_set():
@@ -147,17 +155,22 @@ def _generator(config: Config) -> Generator | None:
 
 
 def explained(said: str, config: Config) -> str:
-    """The line of a failed stream's long story that tells most."""
+    """The line of a failed stream's long story that tells most: our own error, else any, else its first line."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    raised = next((at for at, line in enumerate(lines) if "Traceback (most recent call last)" in line), None)
-    if raised is not None:
-        for line in lines[raised:]:
-            found = re.match(r"([\w.]+(?:Error|Exception|Interrupt)): (.+)", line)
-            if found:
-                ours = found[1].startswith("aomg.")
-                return found[2] if ours else f"{found[1]}: {found[2]} (more in {config.state / 'spark.log'})"
+    raised = [found for line in lines if (found := re.match(r"([\w.]+(?:Error|Exception|Interrupt)): (.+)", line))]
+    for found in raised:
+        if found[1].startswith("aomg."):
+            return found[2]
+    more = f"(more in {config.state / 'spark.log'})"
+    if raised:
+        return f"{raised[0][1]}: {raised[0][2]} {more}"
+    if "Failed to find data source: kafka" in said:
+        return (
+            "Spark has no connector for Kafka: start with PYSPARK_SUBMIT_ARGS='--packages "
+            "org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0 pyspark-shell'"
+        )
     told = next((line for line in lines if line.startswith(("[", "Caused by:"))), lines[0] if lines else "no reason")
-    return f"{told[:500]} (more in {config.state / 'spark.log'})"
+    return f"{told[:500]} {more}"
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def _config(given: Field, file: Path, folder: Folder) -> Config:
     rules = section.take("groups", groups(asked), ())
     section.close(why={"rules": "stands in groups: [{name: ..., rules: [...]}]"})
     written = [("state", state, section.line_of("state"))]
-    if quarantine is not None:
+    if quarantine is not None and quarantine.folder != state / "quarantine":
         written.append(("quarantine.folder", quarantine.folder, section.line_of("quarantine")))
     for name in ("results", "summaries", "alerts"):
         written += [(f"sinks.{name}", sink.path, sink.line) for sink in getattr(sinks, name) if sink.path]
@@ -115,7 +115,7 @@ def _sinks(folder: Folder) -> Kind[SinksConfig]:
         section = Section(given)
         results = section.take("results", listed(_sink(folder, _SINKS)), ())
         summaries = section.take("summaries", listed(_sink(folder, ("parquet",))), ())
-        alerts = section.take("alerts", listed(_sink(folder, _SINKS)), ())
+        alerts = section.take("alerts", listed(_sink(folder, tuple(kind for kind in _SINKS if kind != "parquet"))), ())
         section.close()
         return SinksConfig(results, summaries, alerts)
 

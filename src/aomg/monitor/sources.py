@@ -1,7 +1,8 @@
 """The events of a configuration as a streaming DataFrame, and the rows that are refused, each with its reason.
 
 Files of text are read as text and cast column by column, so that a row that cannot be used can say why. Nothing is
-dropped: a refused row goes on without its time or value, where it is counted, and its text goes into quarantine.
+dropped: a row goes on without what could not be read of it. Without its time or value it is refused and counted there;
+whatever it lacks, its text goes into quarantine.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -136,7 +137,8 @@ def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], list[Co
         typed = given.try_cast(kind) if text else given
         columns[name] = f.when(whole, typed)
         if text and not isinstance(kind, t.StringType):
-            wrong.append(f.when(given.isNotNull() & typed.isNull(), f.lit(f"{name} is no {kind.simpleString()}")))
+            reason = f"{name} is no {source.columns[name]}"
+            wrong.append(f.when(given.isNotNull() & typed.isNull(), f.lit(reason)))
     time = _time(raw, source)
     columns[source.time] = f.when(whole, time)
     values = sorted({query.value for query in config.queries.values()})

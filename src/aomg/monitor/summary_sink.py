@@ -1,4 +1,4 @@
-"""Summaries of sub-windows as Parquet, a folder for each query: `summaries/inbound/batch-0000000123.parquet`.
+"""Summaries of sub-windows as Parquet, a folder for each query: `summaries/inbound/batch-3f9a...-0000000123.parquet`.
 
 Each folder is what `aomg.spark.windows` reads: the labels as columns, and the columns of `aomg.spark.summaries`.
 """
@@ -14,17 +14,22 @@ from aomg.monitor.whole_files import SinkError, put, reason
 
 
 class SummarySink:
-    """A file for each query and batch; a batch that is repeated replaces its own. Costs a few milliseconds each."""
+    """A file for each query and batch; a batch that is repeated replaces its own. Costs a few milliseconds each.
 
-    def __init__(self, folder: Path, label_names: Mapping[str, Sequence[str]]) -> None:
+    Files have the stream's name in theirs: batches of another state folder never replace each other, and a summary
+    that is stored twice counts once.
+    """
+
+    def __init__(self, folder: Path, label_names: Mapping[str, Sequence[str]], stream: str) -> None:
         self._folder = folder
         self._label_names = label_names
+        self._stream = stream
 
     def write(self, batch: int, table: pa.Table) -> None:
         """Take the rows of a micro-batch that have a summary (`aomg.monitor.plan` says which columns)."""
         for query, labels in self._label_names.items():
             rows = table.filter(pc.equal(table["query"], query))
-            file = self._folder / query / f"batch-{batch:010d}.parquet"
+            file = self._folder / query / f"batch-{self._stream}-{batch:010d}.parquet"
             if rows.num_rows:
                 put(file, content(_stored(rows, labels)))
             else:

@@ -5,7 +5,7 @@ an interval as the quantile has: low..high always holds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,8 @@ class Headroom:
     label_names: tuple[str, ...]
     labels: tuple[Labels, ...]
     headroom: Interval
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    """The target's own labels."""
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Go through the keys, each in JSON's types."""
@@ -42,7 +44,7 @@ class Headroom:
                 "target": self.target,
                 "group": self.group,
                 "end": time_text(self.end),
-                "labels": dict(zip(self.label_names, labels, strict=True)),
+                "labels": {**dict(zip(self.label_names, labels, strict=True)), **self.fixed},
                 "headroom": [part if np.isfinite(part) else None for part in bounds],
             }
 
@@ -65,7 +67,7 @@ class Target:
         room = (limit - rows.interval(self.column.name)) / limit
         enough = np.flatnonzero(rows.count >= self.min_count)
         labels = tuple(rows.labels[row] for row in enough)
-        return Headroom(self.name, self.group, rows.end, self.label_names, labels, room.take(enough))
+        return Headroom(self.name, self.group, rows.end, self.label_names, labels, room.take(enough), self.labels)
 
     def headrooms(self, windows: Mapping[str, Sequence[WindowRows]]) -> list[Headroom]:
         """Return the headroom at every window end of a batch, the earliest first."""

@@ -1,3 +1,4 @@
+import json
 import re
 
 from typer.testing import CliRunner
@@ -46,3 +47,20 @@ def test_demo_fits_a_hundred_columns():
 def test_demo_refuses_less_than_a_window():
     result = runner.invoke(app, ["demo", "--local", "--events", "1000"])
     assert result.exit_code == 2
+
+
+def test_errors_of_the_monitor_are_json_for_programs_and_have_their_exit_codes(tmp_path):
+    for command in ("run", "check"):
+        result = runner.invoke(app, [command, str(tmp_path / "none.yaml"), "--json"])
+        assert result.exit_code == 2
+        assert json.loads(result.stdout)["exit_code"] == 2
+        assert "there is no such file" in result.stderr
+    result = runner.invoke(app, ["query", str(tmp_path / "none"), "--json"])
+    assert result.exit_code == 1
+    assert "none" in json.loads(result.stdout)["error"]
+
+
+def test_a_folder_of_results_that_is_not_there_cannot_be_compacted(tmp_path):
+    result = runner.invoke(app, ["compact", str(tmp_path / "none")])
+    assert result.exit_code == 1
+    assert "there is no folder" in result.stderr

@@ -1,5 +1,6 @@
 """The command line: parse, call, print."""
 
+import json as _json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -147,7 +148,7 @@ def run(config: _Config, once: _Once = False, json: _AsJson = False) -> None:
     """
     from aomg.monitor import command
 
-    with _told("cannot run"):
+    with _told("cannot run", json):
         command.run(Console(highlight=False, stderr=json), config, once, json)
 
 
@@ -156,7 +157,7 @@ def check(config: _Config, json: _AsJson = False) -> None:
     """Check a configuration without running it: every line, its source, and the folders. Exit code 2: it cannot run."""
     from aomg.monitor import command
 
-    with _told("cannot run"):
+    with _told("cannot run", json):
         command.check(Console(highlight=False), config, json)
 
 
@@ -174,7 +175,7 @@ def query(
     """Show stored results: the worst keys first, with their intervals, and how they went over time."""
     from aomg.monitor import command
 
-    with _told("cannot show"):
+    with _told("cannot show", json):
         command.query(Console(highlight=False), results, by, where, name, quantile, last, most, json)
 
 
@@ -188,21 +189,27 @@ def compact(results: _Results) -> None:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
-    """Let errors be one line on standard error and an exit code: 2 for a configuration or an argument, else 1."""
+def _told(what: str, json: bool = False) -> Iterator[None]:
+    """Let errors be lines on standard error and an exit code: 2 for a configuration or an argument, else 1.
+
+    For programs, they are JSON on standard output besides.
+    """
     from aomg.monitor.errors import ConfigError
+
+    def tell(message: str, code: int) -> typer.Exit:
+        if json:
+            typer.echo(_json.dumps({"ok": False, "error": message, "exit_code": code}))
+        typer.echo(message, err=True)
+        return typer.Exit(code)
 
     try:
         yield
     except ModuleNotFoundError as error:
-        typer.echo(f"{what}: the package {error.name} is missing; run: pip install 'aomg[monitor]'", err=True)
-        raise typer.Exit(1) from None
+        raise tell(f"{what}: the package {error.name} is missing; run: pip install 'aomg[monitor]'", 1) from None
     except ConfigError as error:
-        typer.echo(f"{what}:\n{error}", err=True)
-        raise typer.Exit(2) from None
+        raise tell(f"{what}:\n{error}", 2) from None
     except AomgError as error:
-        typer.echo(f"{what}: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise tell(f"{what}: {error}", 1) from None
 
 
 @app.command()

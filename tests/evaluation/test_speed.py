@@ -9,7 +9,7 @@ from aomg.evaluation import speed
 from aomg.evaluation.contenders import default_aomg, rival
 from aomg.evaluation.scale import FULL, QUICK, Scale
 from aomg.evaluation.source import Source, of_stream
-from aomg.evaluation.speed import Course, course_of, race
+from aomg.evaluation.speed import Course, course_of, race, races
 
 
 class Clock:
@@ -150,3 +150,12 @@ def test_a_course_has_millions_of_events_or_what_a_file_has_after_its_first_wind
 def test_a_turn_is_longer_at_a_larger_scale():
     seconds = [course_of(Scale("x", events, 1, 1, 1), of_stream("normal"), 10, 1).seconds for events in (10**5, 10**7)]
     assert seconds == pytest.approx([0.05, 5])
+
+
+def test_courses_take_turns_as_contenders_do(clock):
+    fake = Fake(clock, "x", 1)
+    courses = [Course(size, 100, 1_000, ("0.5",)) for size in (1_000, 5_000)]
+    found = races([fake], counting(clock), courses, 2)
+    assert [told["x"]["events"] for told in found] == [1_000, 1_000]
+    turns = [first for _, first, size in fake.log if size == 100 and first in (1_000, 5_000)]  # a turn's first push
+    assert turns == [1_000, 5_000, 1_000, 5_000]

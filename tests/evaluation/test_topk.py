@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from aomg import FewK, Operator, Query, streams
+from aomg.core import kernels as k
+from aomg.core.summary import FinePart
 from aomg.evaluation.accuracy import Windows, exact
 from aomg.evaluation.run import Run
 from aomg.evaluation.scale import Scale
@@ -61,9 +63,15 @@ def test_sampling_here_is_what_the_operator_does_in_a_burst(fraction, offset):
 
 @pytest.mark.parametrize("fraction", [0.1, 0.5])
 def test_the_entries_that_are_told_are_those_that_the_operator_keeps(fraction):
-    operator = Operator(Query.paper(131_072, 8_192, ("0.999",), FewK(fraction=fraction)))
+    query = Query.paper(131_072, 8_192, ("0.999",), FewK(fraction=fraction))
+    operator = Operator(query)
     operator.push(streams.pingmesh(seed=1).take(131_072))
-    assert operator._sliding.refinement._top.total == _entries(131_072, 16, fraction)
+    kept = 0
+    for record in operator._sliding.records():
+        words = np.frombuffer(record, np.int64)
+        fine = words[int(words[k.HEAD_FINE]) // 8 :]
+        kept += FinePart.read(query, operator._sliding.codec, fine, int(words[k.HEAD_COUNT])).top[1].sum()
+    assert kept == _entries(131_072, 16, fraction)
     assert _entries(131_072, 16, fraction) == 16 * math.ceil(fraction * 132)
 
 

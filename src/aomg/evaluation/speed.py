@@ -47,22 +47,35 @@ def race(contenders: Sequence[Contender], source: Source, course: Course, rounds
     take turns on the values after the first window. Values are generated in chunks, outside of the time that counts.
     Who does not take these values, or lacks a library, is left out.
     """
+    return races(contenders, source, [course], rounds)[0]
+
+
+def races(
+    contenders: Sequence[Contender], source: Source, courses: Sequence[Course], rounds: int
+) -> list[dict[str, dict[str, Any]]]:
+    """The same on several courses, which take turns as well: what disturbs the machine disturbs all of them."""
+    fields = [_field(contenders, source, course) for course in courses]
+    turns: list[dict[str, list[tuple[int, float]]]] = [{title: [] for title in runners} for runners in fields]
+    for _ in range(rounds):
+        for course, runners, own in zip(courses, fields, turns, strict=True):
+            for title, runner in runners.items():
+                with suppress(InputError):
+                    own[title].append(_turn(runner, source, course))
+    return [{title: _told(own) for title, own in of_course.items() if len(own) == rounds} for of_course in turns]
+
+
+def _field(contenders: Sequence[Contender], source: Source, course: Course) -> dict[str, Runner]:
     runners: dict[str, Runner] = {}
     for contender in contenders:
         with suppress(InputError, SettingsError):
             runners[contender.title] = _filled(contender, source, course)
-    turns: dict[str, list[tuple[int, float]]] = {title: [] for title in runners}
-    for _ in range(rounds):
-        for title, runner in runners.items():
-            with suppress(InputError):
-                turns[title].append(_turn(runner, source, course))
-    found = {}
-    for title, own in turns.items():
-        if len(own) == rounds:
-            speeds = [events / seconds / 1e6 if events else math.nan for events, seconds in own]
-            best = max(range(rounds), key=speeds.__getitem__)
-            found[title] = {"best": speeds[best], "rounds": speeds, "events": own[best][0]}
-    return found
+    return runners
+
+
+def _told(turns: Sequence[tuple[int, float]]) -> dict[str, Any]:
+    speeds = [events / seconds / 1e6 if events else math.nan for events, seconds in turns]
+    best = max(range(len(speeds)), key=speeds.__getitem__)
+    return {"best": speeds[best], "rounds": speeds, "events": turns[best][0]}
 
 
 def _filled(contender: Contender, source: Source, course: Course) -> Runner:

@@ -1,0 +1,134 @@
+"""What is found wrong before anything starts: the source, its columns, the folders, the receivers."""
+
+import os
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from aomg.monitor.config import Config, load
+from aomg.monitor.errors import ConfigError
+from aomg.monitor.inspection import inspect
+
+CONFIG = """source: {{{source}, time: ts}}
+state: state/
+queries:
+  rtt: {{value: rtt_us, unit: us, by: [host], size: 1 minute, period: 10 seconds, quantiles: [0.5, 0.99]}}
+sinks: {{results: [{{parquet: out/results}}]}}
+receivers: {receivers}
+groups:
+  - name: g
+    rules:
+      - {{alert: Slow, expr: {expr}}}
+"""
+
+
+def configured(
+    folder: Path, source: str = "parquet: in/", expr: str = "p99 > 4ms", receivers: str = "[]", **columns: object
+) -> Config:
+    """A configuration beside a folder with one file of these columns."""
+    (folder / "in").mkdir(exist_ok=True)
+    whole = {"ts": pa.array([0], pa.timestamp("us", "UTC")), "host": ["a"], "rtt_us": [1], **columns}
+    pq.write_table(
+        pa.table({name: column for name, column in whole.items() if column is not None}), folder / "in/a.parquet"
+    )
+    file = folder / "aomg.yaml"
+    file.write_text(CONFIG.format(source=source, expr=expr, receivers=receivers))
+    return load(file)
+
+
+def test_a_configuration_that_can_run_is_fine_and_nothing_is_written(tmp_path: Path) -> None:
+    config = configured(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    inspect(config)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_missing_column_is_named_with_its_line_and_those_that_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"aomg.yaml, line 4: .*'rtt_us'; there are ts, host"):
+        inspect(configured(tmp_path, rtt_us=None))
+
+
+def test_a_column_of_text_is_no_value(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'rtt_us' holds string, not numbers"):
+        inspect(configured(tmp_path, rtt_us=["many"]))
+
+
+def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:
+    config = configured(tmp_path)
+    (tmp_path / "in" / "b.parquet").write_bytes(b"PAR1 this is none")
+    with pytest.raises(ConfigError, match=r"line 1: .*b\.parquet cannot be read as Parquet"):
+        inspect(config)
+
+
+def test_hidden_files_are_not_looked_at(tmp_path: Path) -> None:
+    config = configured(tmp_path)
+    (tmp_path / "in" / ".b.parquet.partial").write_bytes(b"half")
+    inspect(config)
+
+
+def test_a_source_without_files_needs_its_columns_said(tmp_path: Path) -> None:
+    config = configured(tmp_path)
+    (tmp_path / "in" / "a.parquet").unlink()
+    with pytest.raises(ConfigError, match="say them under columns"):
+        inspect(config)
+    told = "parquet: in/, columns: {ts: timestamp, host: string, rtt_us: long}"
+    config = configured(tmp_path, told)
+    (tmp_path / "in" / "a.parquet").unlink()
+    inspect(config)
+
+
+def test_a_source_folder_that_is_missing_or_a_file_is_refused(tmp_path: Path) -> None:
+    config = configured(tmp_path)
+    shutil.rmtree(tmp_path / "in")
+    with pytest.raises(ConfigError, match="does not exist"):
+        inspect(config)
+    (tmp_path / "in").write_text("")
+    with pytest.raises(ConfigError, match="is a file"):
+        inspect(config)
+
+
+@pytest.mark.parametrize(("folder", "said"), [("in", "cannot be read"), ("out", "cannot be written to")])
+def test_folders_without_the_right_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, said: str
+) -> None:
+    config = configured(tmp_path)
+    (tmp_path / "out").mkdir()
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != folder and allowed(path, mode))
+    with pytest.raises(ConfigError, match=said):
+        inspect(config)
+
+
+def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path: Path) -> None:
+    config = configured(tmp_path)
+    (tmp_path / "out").write_text("")
+    with pytest.raises(ConfigError, match="out is a file"):
+        inspect(config)
+
+
+def test_a_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = configured(tmp_path)
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**12, 10**12, 5_000_000))
+    with pytest.raises(ConfigError, match="5 MB left"):
+        inspect(config)
+
+
+def test_a_rule_on_a_quantile_that_is_not_computed_is_refused_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"line 10: .*p95"):
+        inspect(configured(tmp_path, expr="p95 > 4ms"))
+
+
+def test_a_command_that_is_not_there_is_refused_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"line 6: .*'no-such-program' is not found"):
+        inspect(configured(tmp_path, receivers="[{command: [no-such-program]}]"))
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as found:
+        inspect(configured(tmp_path, expr="p95 > 4ms", receivers="[{command: [no-such-program]}]", rtt_us=None))
+    assert [problem.line for problem in found.value.problems] == [4, 6, 10]

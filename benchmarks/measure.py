@@ -1,15 +1,12 @@
 """What all benchmarks share: turns, ratios, exact answers, and what a figure says."""
 
 import datetime
-import math
 import os
 import platform
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
-from fractions import Fraction
 from functools import cache
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -17,6 +14,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from aomg.evaluation import accuracy
+from aomg.evaluation.machine import cpu
 from aomg.streams import BLOCK, pingmesh
 
 Array = npt.NDArray[Any]
@@ -95,21 +94,14 @@ def pingmesh_values(events: int, seed: int = 1) -> npt.NDArray[np.int64]:
 
 
 def exact(window: Array, quantiles: Iterable[object]) -> list[float]:
-    """The ceil(phi n)-th smallest values, by exact fractions, from the raw values."""
-    ranks = [max(math.ceil(Fraction(str(q)) * window.size), 1) - 1 for q in quantiles]
-    ordered = np.partition(window, ranks)
-    return [float(ordered[rank]) for rank in ranks]
+    """The exact quantiles of raw values."""
+    return [float(value) for value in accuracy.exact(window, tuple(map(str, quantiles)))]
 
 
 def machine() -> dict[str, Any]:
     """What the figures were measured on; nothing that names the machine itself."""
-    model = platform.processor() or platform.machine()
-    described = Path("/proc/cpuinfo")
-    if described.exists():
-        lines = described.read_text().splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
     return {
-        "cpu": model,
+        "cpu": cpu(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "numpy": np.__version__,

@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
+from aomg.evaluation.markdown import between_marks
+
 README = Path(__file__).parent.parent / "README.md"
-BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
 TABLES = {
     "figures": (
         "throughput",
@@ -30,10 +31,7 @@ def rewrite(results: Path, readme: Path = README) -> None:
     """Replace what stands between the two marks of each table."""
     text = readme.read_text()
     for marked, names in TABLES.items():
-        begin, end = BEGIN.format(marked), END.format(marked)
-        before, rest = text.split(begin)
-        after = rest.split(end)[1]
-        text = f"{before}{begin}\n{table(results, names)}{end}{after}"
+        text = between_marks(text, marked, table(results, names))
     readme.write_text(text)
 
 

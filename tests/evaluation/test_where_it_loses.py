@@ -6,9 +6,11 @@ from aomg.evaluation.files import Result
 from aomg.evaluation.losses import Loss
 from aomg.evaluation.outcome import Claim, Outcome
 from aomg.evaluation.run import EvaluationError
-from aomg.evaluation.where_it_loses import BEGIN, END, filled
+from aomg.evaluation.where_it_loses import filled
 
-PAGE = "above\n" + "".join(f"{BEGIN.format(n)}\nstale {n}\n{END.format(n)}\nbetween\n" for n in ("claims", "losses"))
+PAGE = "above\n" + "".join(
+    f"<!-- {n}: begin -->\nstale {n}\n<!-- {n}: end -->\nbetween\n" for n in ("claims", "losses")
+)
 LOSS = Loss("frontier", "Pingmesh", "bytes", "AOMG (default)", "DDSketch", 9000.0, 1234.0)
 
 

@@ -14,7 +14,7 @@ from aomg.evaluation import Experiment, claims, experiment, files, names, report
 from aomg.evaluation.files import Result
 from aomg.evaluation.machine import about
 from aomg.evaluation.outcome import Claim, Outcome
-from aomg.evaluation.run import EvaluationError, Run
+from aomg.evaluation.run import EvaluationError, Run, put
 from aomg.evaluation.scale import FULL, QUICK, STANDARD, Scale
 from aomg.evaluation.source import Source, of_file
 
@@ -108,7 +108,7 @@ def run(
 def _write(out: Path, result: Result, run: Run) -> None:
     """Write a result, and the report of all results of this run that are in the folder."""
     files.write(out, result)
-    files.put(out / REPORT, report.page(files.read(out, names(), run.identity)))
+    put(out / REPORT, report.page(files.read(out, names(), run.identity)))
 
 
 def _check(console: Console, run: Run, told: dict[str, Any]) -> list[Claim]:

@@ -7,16 +7,14 @@ import csv
 import io
 import json
 import math
-import os
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from aomg.evaluation.experiment import Experiment
 from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
-from aomg.evaluation.run import EvaluationError
+from aomg.evaluation.run import EvaluationError, put
 
 _RESULTS, _TABLES = "results", "tables"
 
@@ -65,19 +63,6 @@ def read(folder: Path, order: Iterable[str], run: str | None = None) -> list[Res
             if run is None or result.about["run"] == run:
                 found.append(result)
     return found
-
-
-def put(file: Path, text: str) -> None:
-    """Write a file under its name when all of it is there. Raises EvaluationError where that cannot be."""
-    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8", newline="")
-        partial.replace(file)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink()
-        raise EvaluationError(f"{file} cannot be written: {error.strerror}; give another --out") from error
 
 
 def csv_of(table: Table) -> str:

@@ -28,7 +28,7 @@ def about(run: Run, command: str) -> dict[str, Any]:
         "seed": SEED,
         "command": command,
         "date": datetime.date.today().isoformat(),
-        "cpu": _cpu(),
+        "cpu": cpu(),
         "cores": os.cpu_count() or 1,
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -60,7 +60,7 @@ def facts(told: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _cpu() -> str:
+def cpu() -> str:
     """The processor as it calls itself."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

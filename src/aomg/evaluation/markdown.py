@@ -9,13 +9,13 @@ from pathlib import Path
 
 from aomg.errors import AomgError
 from aomg.evaluation import names
-from aomg.evaluation.files import Result, put, read
+from aomg.evaluation.files import Result, read
 from aomg.evaluation.machine import facts
 from aomg.evaluation.methods import METHODS
 from aomg.evaluation.outcome import Claim, Plot, Table
 from aomg.evaluation.pictures import svgs
 from aomg.evaluation.plots import caption
-from aomg.evaluation.run import EvaluationError
+from aomg.evaluation.run import EvaluationError, put
 from aomg.evaluation.shown import is_number, texts
 
 _WRITTEN = "<!-- written by make evaluation: edit the experiment instead -->\n"
@@ -95,6 +95,14 @@ def claimed(claims: Sequence[tuple[str, Claim]]) -> str:
         verdict = "holds" if claim.holds else "**does not hold**"
         lines.append(f"| {what} | {_cell(claim.paper)} | {_cell(claim.measured)} | {verdict} | {_cell(claim.reason)} |")
     return "\n".join(lines) + "\n"
+
+
+def between_marks(page: str, name: str, text: str) -> str:
+    """The page with this text between its two marks of a name. Raises EvaluationError if it has them not once each."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    if page.count(begin) != 1 or page.count(end) != 1:
+        raise EvaluationError(f"the page needs the marks {begin} and {end}, once each")
+    return f"{page.partition(begin)[0]}{begin}\n{text}{end}{page.partition(end)[2]}"
 
 
 def _pictures(result: Result) -> list[tuple[str, Plot]]:

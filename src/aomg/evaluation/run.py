@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,19 @@ Watch = Callable[[str, Piece, float], None]
 
 class EvaluationError(AomgError, ValueError):
     """An evaluation that cannot be run as asked."""
+
+
+def put(file: Path, text: str) -> None:
+    """Write a file under its name when all of it is there. Raises EvaluationError where that cannot be."""
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8", newline="")
+        partial.replace(file)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink()
+        raise EvaluationError(f"{file} cannot be written: {error.strerror}; give another --out") from error
 
 
 @dataclass(frozen=True)
@@ -82,11 +96,4 @@ class Run:
         return kept if isinstance(kept, dict) and kept.get("run") == self.identity else None
 
     def _keep(self, experiment: Experiment, piece: Piece, found: dict[str, Any]) -> None:
-        file = self._file(experiment, piece)
-        partial = file.with_suffix(f".{os.getpid()}.partial")
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            partial.write_text(json.dumps(found, indent=1) + "\n")
-            partial.replace(file)
-        except OSError as error:
-            raise EvaluationError(f"{file.parent} cannot be written: {error.strerror}; give another --out") from error
+        put(self._file(experiment, piece), json.dumps(found, indent=1) + "\n")

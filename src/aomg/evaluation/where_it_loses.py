@@ -10,13 +10,11 @@ from pathlib import Path
 
 from aomg.errors import AomgError
 from aomg.evaluation import names
-from aomg.evaluation.files import Result, put, read
+from aomg.evaluation.files import Result, read
 from aomg.evaluation.losses import Loss, losses, tables
-from aomg.evaluation.markdown import claimed, rows
-from aomg.evaluation.run import EvaluationError, Run
+from aomg.evaluation.markdown import between_marks, claimed, rows
+from aomg.evaluation.run import EvaluationError, Run, put
 from aomg.evaluation.scale import STANDARD
-
-BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
 
 
 def filled(page: str, told: Sequence[Loss], results: Sequence[Result]) -> str:
@@ -29,11 +27,7 @@ def filled(page: str, told: Sequence[Loss], results: Sequence[Result]) -> str:
         "claims": claimed(failing) if failing else "All hold.\n",
     }
     for name, text in parts.items():
-        begin, end = BEGIN.format(name), END.format(name)
-        if page.count(begin) != 1 or page.count(end) != 1:
-            raise EvaluationError(f"the page needs the marks {begin} and {end}, once each")
-        before, after = page.partition(begin)[0], page.partition(end)[2]
-        page = f"{before}{begin}\n{text}{end}{after}"
+        page = between_marks(page, name, text)
     return page
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from aomg.monitor.config import KafkaConfig
 from aomg.monitor.result_rows import LabelNames
-from aomg.monitor.secret import Secret
+from aomg.monitor.secret import revealed
 from aomg.monitor.sinks import Alert, lines_of
 
 
@@ -30,14 +30,9 @@ class KafkaSink:
             messages.append((str(key), json.dumps(line, ensure_ascii=False, separators=(",", ":"))))
         if not messages:
             return
-        options: dict[str, str | Secret] = {
-            "kafka.bootstrap.servers": self._kafka.servers,
-            "topic": self._kafka.topic,
-            **self._kafka.options,
-        }
-        told = {name: value.reveal() if isinstance(value, Secret) else value for name, value in options.items()}
+        options = {"kafka.bootstrap.servers": self._kafka.servers, "topic": self._kafka.topic, **self._kafka.options}
         frame = SparkSession.active().createDataFrame(messages, "key string, value string")
-        frame.write.format("kafka").options(**told).save()
+        frame.write.format("kafka").options(**revealed(options)).save()
 
     def close(self) -> None:
         """Nothing is held."""

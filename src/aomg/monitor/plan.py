@@ -23,12 +23,12 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from aomg.monitor.config import Config, QueryConfig
+from aomg.monitor.rows import NO_QUERY
 from aomg.monitor.sources import events_of
 from aomg.spark import quantiles, summaries
 from aomg.spark.columns import FIXED, names_of
 from aomg.spark.intake import quoted
 
-REFUSED = ""
 _ESTIMATE = "struct<name: string, value: double, low: double, high: double, method: string>"
 
 
@@ -38,7 +38,12 @@ def planned(spark: SparkSession, config: Config) -> DataFrame:
     parts = [_answers(events.good, config, query) for query in config.queries.values()]
     if config.sinks.summaries:
         parts += [_summaries(events.good, config, query) for query in config.queries.values()]
-    return reduce(DataFrame.unionByName, [*parts, _refused(events.refused)])
+    return reduce(_with, [*parts, _refused(events.refused)])
+
+
+def _with(rows: DataFrame, more: DataFrame) -> DataFrame:
+    """Both, with nulls in the columns that one of them lacks."""
+    return rows.unionByName(more, allowMissingColumns=True)
 
 
 def _answers(events: DataFrame, config: Config, query: QueryConfig) -> DataFrame:
@@ -46,19 +51,23 @@ def _answers(events: DataFrame, config: Config, query: QueryConfig) -> DataFrame
     names = names_of(query.query)[len(FIXED) :]
     estimates = f.array(*(_estimate(name, answers.schema[name].dataType) for name in names))
     return answers.select(
-        f.lit(query.name).alias("query"),
-        _strings([quoted(name) for name in query.by.values()]).alias("labels"),
-        f.col("window.start").alias("start"),
-        f.col("window.end").alias("end"),
-        "count",
-        "min",
-        "max",
+        *_head(query, "window"),
         "sub_windows",
         "burst",
         estimates.cast(f"array<{_ESTIMATE}>").alias("estimates"),
-        _nothing("binary").alias("summary"),
-        _nothing("string").alias("written_by"),
+        f.lit(None).cast("binary").alias("summary"),
     )
+
+
+def _head(query: QueryConfig, span: str) -> list[Column]:
+    """What every row of a query begins with; `span` is the column of its start and end."""
+    return [
+        f.lit(query.name).alias("query"),
+        _strings([quoted(name) for name in query.by.values()]).alias("labels"),
+        f.col(f"{span}.start").alias("start"),
+        f.col(f"{span}.end").alias("end"),
+        *(f.col(name) for name in ("count", "min", "max")),
+    ]
 
 
 def _arguments(config: Config, query: QueryConfig) -> dict[str, Any]:
@@ -74,20 +83,7 @@ def _arguments(config: Config, query: QueryConfig) -> dict[str, Any]:
 def _summaries(events: DataFrame, config: Config, query: QueryConfig) -> DataFrame:
     """What remains of each sub-window, to be stored: counted a second time, in a state of its own."""
     stored = summaries(events, query.query, **_arguments(config, query))
-    return stored.select(
-        f.lit(query.name).alias("query"),
-        _strings([quoted(name) for name in query.by.values()]).alias("labels"),
-        f.col("sub_window.start").alias("start"),
-        f.col("sub_window.end").alias("end"),
-        "count",
-        "min",
-        "max",
-        _nothing("int").alias("sub_windows"),
-        _nothing("boolean").alias("burst"),
-        _nothing(f"array<{_ESTIMATE}>").alias("estimates"),
-        "summary",
-        stored["query"].alias("written_by"),
-    )
+    return stored.select(*_head(query, "sub_window"), "summary", stored["query"].alias("written_by"))
 
 
 def _estimate(name: str, kind: t.DataType) -> Column:
@@ -103,21 +99,4 @@ def _strings(columns: list[Column]) -> Column:
 
 
 def _refused(refused: DataFrame) -> DataFrame:
-    return refused.select(
-        f.lit(REFUSED).alias("query"),
-        f.array("reason", "text", "file").alias("labels"),
-        _nothing("timestamp").alias("start"),
-        _nothing("timestamp").alias("end"),
-        "count",
-        _nothing("double").alias("min"),
-        _nothing("double").alias("max"),
-        _nothing("int").alias("sub_windows"),
-        _nothing("boolean").alias("burst"),
-        _nothing(f"array<{_ESTIMATE}>").alias("estimates"),
-        _nothing("binary").alias("summary"),
-        _nothing("string").alias("written_by"),
-    )
-
-
-def _nothing(kind: str) -> Column:
-    return f.lit(None).cast(kind)
+    return refused.select(f.lit(NO_QUERY).alias("query"), f.array("reason", "text", "file").alias("labels"), "count")

@@ -54,6 +54,11 @@ class Secret:
         return self
 
 
+def revealed(options: Mapping[str, str | Secret]) -> dict[str, str]:
+    """Options as their one user takes them."""
+    return {name: value.reveal() if isinstance(value, Secret) else value for name, value in options.items()}
+
+
 def names_a_secret(name: str) -> bool:
     """Whether what is called so is a secret whatever its value: kafka.ssl.key.password, Authorization."""
     return _NAME.search(name) is not None

@@ -17,7 +17,7 @@ from aomg.monitor.alerts import time_text
 from aomg.monitor.ranking import Ranked, chosen_quantile, ranked
 from aomg.monitor.result_rows import plain
 from aomg.monitor.results import read
-from aomg.monitor.sinks import brief
+from aomg.monitor.sinks import brief, title_of
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 24
@@ -53,7 +53,9 @@ def show(
             told.append(_json(name, chosen, keys, most))
         else:
             first, final = span = _span(part)
-            title = f"{name}: worst keys by {_title(chosen)}, windows that end {time_text(first)} to {time_text(final)}"
+            title = (
+                f"{name}: worst keys by {title_of(chosen)}, windows that end {time_text(first)} to {time_text(final)}"
+            )
             console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
             console.print(_table(chosen, keys[:most], span, console.width))
             if len(keys) > most:
@@ -80,12 +82,12 @@ def _table(chosen: str, keys: list[Ranked], span: tuple[int, int], width: int) -
     estimates = list(dict.fromkeys(name for key in keys for name in key.worst["estimates"]))
     for name in estimates:
         style = "bold" if name == chosen else ""
-        table.add_column(Text(_title(name)), justify="right", style=style, no_wrap=True)
+        table.add_column(Text(title_of(name)), justify="right", style=style, no_wrap=True)
     wide = width >= 20 + 14 * len(estimates) + 20
     if wide:
         table.add_column("events", justify="right", no_wrap=True)
     table.add_column("worst at", no_wrap=True)
-    table.add_column(Text(_title(chosen)), no_wrap=True)
+    table.add_column(Text(title_of(chosen)), no_wrap=True)
     values = [value for key in keys for _, value, _, _ in key.series]
     ends = sorted({end for key in keys for end, *_ in key.series})
     steps = (span[1] - span[0]) // min((b - a for a, b in pairwise(ends)), default=1) + 1
@@ -142,8 +144,3 @@ def _short(end: str, span: tuple[int, int]) -> str:
     """A time without the day, if all are of one."""
     same = time_text(span[0])[:10] == time_text(span[1])[:10]
     return end[11 if same else 5 :].removesuffix("Z").replace("T", " ")
-
-
-def _title(name: str) -> str:
-    """p99_9 is p99.9."""
-    return name.replace("_", ".") if name.startswith("p") else name

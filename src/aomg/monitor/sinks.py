@@ -10,7 +10,7 @@ from rich.console import Console
 from aomg.monitor.alerts import Alert
 from aomg.monitor.result_rows import LabelNames, plain, records, stored
 
-__all__ = ["Alert", "ConsoleSink", "Sink", "brief", "labels_text", "lines_of", "number"]
+__all__ = ["Alert", "ConsoleSink", "Sink", "brief", "labels_text", "lines_of", "number", "title_of"]
 
 
 class Sink(Protocol):
@@ -94,3 +94,8 @@ def brief(value: Any) -> str:
     if value is None or value != value:
         return "-"
     return f"{value:.4g}" if abs(value) < 1e3 else f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.4g}"
+
+
+def title_of(name: str) -> str:
+    """The name of an estimate as people write it: p99_9 is p99.9."""
+    return name.replace("_", ".") if name.startswith("p") else name

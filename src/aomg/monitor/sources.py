@@ -5,7 +5,7 @@ dropped: a row goes on without what could not be read of it. Without its time or
 whatever it lacks, its text goes into quarantine.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -19,7 +19,7 @@ from pyspark.sql import types as t
 
 from aomg.monitor.config import Config, KafkaConfig, SourceConfig
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.secret import Secret
+from aomg.monitor.secret import revealed
 from aomg.spark.intake import quoted
 
 MOST_SAMPLES = 100  # refused rows of one reason that a task hands on; the others are counted
@@ -77,7 +77,7 @@ def _reader(spark: SparkSession, config: Config) -> DataFrame:
     source = config.source
     if source.kafka is not None:
         return _kafka(spark, source, source.kafka)
-    reader = spark.readStream.options(**_revealed(source.options))
+    reader = spark.readStream.options(**revealed(source.options))
     reader = reader.option("maxFilesPerTrigger", source.files_per_batch)
     folder = str(folder_of(config))
     if source.kind in ("parquet", "generate"):
@@ -103,12 +103,12 @@ def _parquet_schema(spark: SparkSession, source: SourceConfig, folder: str) -> t
     """The schema that the files have; a stream needs to know it before it starts."""
     if source.columns:
         return t.StructType([t.StructField(name, _TYPES[kind]) for name, kind in source.columns.items()])
-    return spark.read.options(**_revealed(source.options)).parquet(folder).schema
+    return spark.read.options(**revealed(source.options)).parquet(folder).schema
 
 
 def _kafka(spark: SparkSession, source: SourceConfig, kafka: KafkaConfig) -> DataFrame:
     options = {"kafka.bootstrap.servers": kafka.servers, "subscribe": kafka.topic, **kafka.options, **source.options}
-    read = spark.readStream.format("kafka").options(**_revealed(options)).load()
+    read = spark.readStream.format("kafka").options(**revealed(options)).load()
     place = f.concat_ws("/", "topic", "partition", "offset").alias(_FILE)
     return read.select(_object(f.col("value").cast("string"), source).alias("row"), place).select("row.*", _FILE)
 
@@ -116,7 +116,7 @@ def _kafka(spark: SparkSession, source: SourceConfig, kafka: KafkaConfig) -> Dat
 def _object(text: Column, source: SourceConfig) -> Column:
     """The columns of a JSON object, as text; of anything else, only the damaged text."""
     fields = [t.StructField(name, t.StringType()) for name in (*source.columns, _CORRUPT)]
-    options = {"columnNameOfCorruptRecord": _CORRUPT, **_revealed(source.options)}
+    options = {"columnNameOfCorruptRecord": _CORRUPT, **revealed(source.options)}
     parsed = f.from_json(text, t.StructType(fields), options)
     damaged = f.struct(*(f.lit(None).cast("string").alias(name) for name in source.columns), text.alias(_CORRUPT))
     return f.when(f.ltrim(text).startswith("{"), parsed).otherwise(damaged)
@@ -203,8 +203,3 @@ def _sampled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _counted(columns: list[Any], counts: list[int]) -> pa.RecordBatch:
     return pa.record_batch([*columns, pa.array(counts, pa.int64())], names=REFUSED.names)
-
-
-def _revealed(options: Mapping[str, str | Secret]) -> dict[str, str]:
-    """Options as Spark takes them."""
-    return {name: value.reveal() if isinstance(value, Secret) else value for name, value in options.items()}

@@ -23,7 +23,7 @@ from aomg.monitor.judge import Active
 from aomg.monitor.progress import Progress
 from aomg.monitor.rows import WindowRows
 from aomg.monitor.running import Monitor
-from aomg.monitor.sinks import brief, labels_text
+from aomg.monitor.sinks import brief, labels_text, title_of
 
 KEYS = 8
 ALERTS = 8
@@ -123,12 +123,12 @@ class View(AbstractContextManager["View"]):
         by = "p99" if "p99" in names else names[-1]
         order = np.argsort(-rows.estimates[by][:, 0], kind="stable")[:KEYS]
         unit = f", {query.unit}" if query.unit else ""
-        title = f"{query.name}: worst of {len(rows):,} keys by {_said(by)}, {time_text(rows.end)}{unit}"
+        title = f"{query.name}: worst of {len(rows):,} keys by {title_of(by)}, {time_text(rows.end)}{unit}"
         table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
         for label in query.labels:
             table.add_column(label, no_wrap=True)
         for name in names:
-            table.add_column(_said(name), justify="right", no_wrap=True)
+            table.add_column(title_of(name), justify="right", no_wrap=True)
         table.add_column("events", justify="right")
         table.add_column("")
         for row in order.tolist():
@@ -145,10 +145,6 @@ class View(AbstractContextManager["View"]):
             if labels and labels.items() <= dict(alert.labels).items():
                 marks.append(f"{alert.rule} ", style=_STYLES["firing" if alert.firing else "pending"])
         return marks
-
-
-def _said(name: str) -> str:
-    return name.replace("_", ".")
 
 
 def _estimate(value: float, low: float, high: float) -> Text:

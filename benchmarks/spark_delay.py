@@ -2,7 +2,7 @@
 
 A live stream of 10,000 events a second, 100 keys, windows of 1 minute by 10 seconds, lateness 1 second. A micro-batch
 begins every 10 seconds, when a window ends. The one after sees the events that move the watermark past that end, and
-the one after that answers: two intervals are Spark's own, the rest is work.
+answers: one interval is Spark's own, the rest is work.
 """
 
 import time

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import itertools
-import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -134,6 +133,33 @@ def test_a_window_closes_when_the_watermark_reaches_its_end_and_not_a_millisecon
     assert_same(
         stream.rows, closed(expected_rows(QUERY, _ticks(30, 79.999, 80, 140, 199.9999), ["k"]), NOON + 2 * MINUTE)
     )
+
+
+def test_a_window_is_answered_in_the_micro_batch_that_brings_its_time_and_not_one_later(replay):
+    stream = replay().add(tick(30, "a"), tick(80, "b"), tick(81, "b"), tick(140, "a")).run()
+    assert {batch: {end_of(row) for row in rows} for batch, rows in stream.batches.items()} == {
+        1: {NOON + MINUTE},
+        3: {NOON + 2 * MINUTE},
+    }
+
+
+def test_time_before_1970_passes_as_any_other(replay):
+    long_ago = -40 * 365 * 86_400 - NOON // SECOND  # seconds from noon to 1930
+    stream = replay().add(tick(long_ago, "a"), tick(long_ago + 80, "b")).run()
+    assert len(stream.rows) == 1
+    assert end_of(stream.rows[0]) < 0
+
+
+def test_all_events_tell_the_time_where_that_is_asked(replay):
+    """Several queries over the same events then answer together, whichever of their values are missing."""
+    without_value = pa.table({"k": ["a"], "ts": instants([NOON + 80 * SECOND]), "v": pa.array([None], pa.int64())})
+    by_values = replay().add(tick(30, "a"), without_value).run()
+    assert by_values.rows == []
+    by_events = replay(time_by="events").add(tick(30, "a"), without_value).run()
+    assert [end_of(row) for row in by_events.rows] == [NOON + MINUTE]
+    assert by_events.accounts["refused"] == 1
+    with pytest.raises(InputError, match="'values', 'events'"):
+        replay(time_by="value").add(tick(0)).results()
 
 
 def _ticks(*seconds):
@@ -292,29 +318,26 @@ CHANGES = {
 
 
 @pytest.fixture(scope="module")
-def checkpoint_of_others(tmp_path_factory, finished):
-    """The checkpoint of the finished stream, with another event in its source."""
-    directory = tmp_path_factory.mktemp("others") / "copy"
-    shutil.copytree(finished.directory, directory, ignore=shutil.ignore_patterns("source"))
-    Replay(finished.spark, directory, QUERY).add(tick(1300))
-    return directory
+def stopped(spark, tmp_path_factory, events):
+    """A stream that has stopped, with another event in its source."""
+    return Replay(spark, tmp_path_factory.mktemp("stopped"), QUERY).add(events).run().add(tick(1300))
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_checkpoint_of_another_query_is_refused_and_the_difference_is_named(spark, checkpoint_of_others, name):
+def test_a_checkpoint_of_another_query_is_refused_and_the_difference_is_named(spark, stopped, name):
     changes, options, message = CHANGES[name]
     options = {"by": ("k",), **options}
-    other = Replay(spark, checkpoint_of_others, QUERY.replace(**changes), options.pop("by"), {"clock": None, **options})
+    other = Replay(spark, stopped.directory, QUERY.replace(**changes), options.pop("by"), {"clock": None, **options})
     with pytest.raises(PySparkException, match=f"written by another query: .*{message}"):
         other.run()
     assert other.rows == []
 
 
-def test_a_refused_query_has_changed_nothing(spark, checkpoint_of_others, finished, events):
-    again = Replay(spark, checkpoint_of_others, QUERY).run()
+def test_a_refused_query_has_changed_nothing(spark, stopped, events):
+    again = Replay(spark, stopped.directory, QUERY).run()
     everything = pa.concat_tables([events, tick(1300)])
     expected = closed(expected_rows(QUERY, everything, ["k"]), watermark(QUERY, everything))
-    assert_same(in_order(finished.rows + again.rows), expected)
+    assert_same(in_order(stopped.rows + again.rows), expected)
 
 
 def test_a_stream_is_refused_as_a_batch_is(replay):

@@ -1,7 +1,8 @@
 """The one streaming query of a monitor: the rows of all its queries, and the refused rows, in one table.
 
 One query with one checkpoint: every micro-batch brings all rows of a window's end, of every query, so that a rule can
-span queries and a restart repeats whole batches.
+span queries and a restart repeats whole batches. For that all queries go by one watermark: every event tells the time,
+whichever of its values are missing, and all wait as long as the most patient one.
 
 ==============================  =====================================================================================
 query                           the name of the query; empty for refused rows
@@ -25,6 +26,7 @@ from pyspark.sql import types as t
 from aomg.monitor.config import Config, QueryConfig
 from aomg.monitor.rows import NO_QUERY
 from aomg.monitor.sources import events_of
+from aomg.query import Query
 from aomg.spark import quantiles, summaries
 from aomg.spark.columns import FIXED, names_of
 from aomg.spark.intake import quoted
@@ -35,9 +37,9 @@ _ESTIMATE = "struct<name: string, value: double, low: double, high: double, meth
 def planned(spark: SparkSession, config: Config) -> DataFrame:
     """The streaming DataFrame of a configuration. Reads the source once for each query, and once for refused rows."""
     events = events_of(spark, config)
-    parts = [_answers(events.good, config, query) for query in config.queries.values()]
+    parts = [_answers(events.of(query), config, query) for query in config.queries.values()]
     if config.sinks.summaries:
-        parts += [_summaries(events.good, config, query) for query in config.queries.values()]
+        parts += [_summaries(events.of(query), config, query) for query in config.queries.values()]
     return reduce(_with, [*parts, _refused(events.refused)])
 
 
@@ -47,7 +49,7 @@ def _with(rows: DataFrame, more: DataFrame) -> DataFrame:
 
 
 def _answers(events: DataFrame, config: Config, query: QueryConfig) -> DataFrame:
-    answers = quantiles(events, query.query, **_arguments(config, query))
+    answers = quantiles(events, _patient(config, query), **_arguments(config, query))
     names = names_of(query.query)[len(FIXED) :]
     estimates = f.array(*(_estimate(name, answers.schema[name].dataType) for name in names))
     return answers.select(
@@ -70,6 +72,12 @@ def _head(query: QueryConfig, span: str) -> list[Column]:
     ]
 
 
+def _patient(config: Config, query: QueryConfig) -> Query:
+    """The query, with the longest lateness of any."""
+    lateness = max(other.query.lateness for other in config.queries.values())
+    return query.query.replace(lateness=timedelta(microseconds=lateness))
+
+
 def _arguments(config: Config, query: QueryConfig) -> dict[str, Any]:
     return {
         "value": query.value,
@@ -77,12 +85,13 @@ def _arguments(config: Config, query: QueryConfig) -> dict[str, Any]:
         "by": list(query.by.values()),
         "clock": config.clock,
         "max_clock_skew": timedelta(microseconds=config.max_clock_skew),
+        "time_by": "events",
     }
 
 
 def _summaries(events: DataFrame, config: Config, query: QueryConfig) -> DataFrame:
     """What remains of each sub-window, to be stored: counted a second time, in a state of its own."""
-    stored = summaries(events, query.query, **_arguments(config, query))
+    stored = summaries(events, _patient(config, query), **_arguments(config, query))
     return stored.select(*_head(query, "sub_window"), "summary", stored["query"].alias("written_by"))
 
 

@@ -82,7 +82,7 @@ def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
         f.col("key.shard").alias("shard"), f.col("value.closed_to").alias("latest")
     )
     parcels = reduce(lambda known, more: known.unionByName(more), contents).join(ledger, "shard", "left")
-    nothing = {name: f.lit(0).cast("long").alias(name) for name in ("epoch", "came", "refused", "future")}
+    nothing = {name: f.lit(0).cast("long").alias(name) for name in ("epoch", "clock", "came", "refused", "future")}
     columns = [nothing.get(name, f.col(name)) for name in PARCELS.names]
     answer = Answer(query, by, arrow_time(time))
     gathered = parcels.select(*columns).repartition("shard").sortWithinPartitions("shard")

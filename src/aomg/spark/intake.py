@@ -16,7 +16,6 @@ from aomg.errors import InputError
 from aomg.query import Query, microseconds
 
 FUTURE = (1 << 63) - 1  # the time of an event that lies too far beyond the clock
-_LONG_AGO = -62_135_596_800_000_000  # year 1: a time that moves no watermark
 _NUMBERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType)
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 
@@ -133,32 +132,17 @@ def batch_columns(source: Source) -> DataFrame:
 
 
 def stream_columns(source: Source, query: Query, clock: Any, max_clock_skew: Any) -> DataFrame:
-    """Select the same columns of a stream, with its watermark; events too far beyond the clock have the time FUTURE.
-
-    The watermark follows the events that count: a value that is refused, or a time that is not believed, does not
-    move it.
-    """
+    """Select the same columns of a stream, in microseconds; events too far beyond the clock have the time FUTURE."""
     if query.counted:
         return batch_columns(source)
     keys = [_key(key).alias(f"by{i}") for i, key in enumerate(source.keys)]
-    when, value = quoted(source.time), _value(source)
-    micros = microseconds_of(when, source.time_type)
-    usable = value.isNotNull()
-    if isinstance(source.events.schema[source.value].dataType, (t.FloatType, t.DoubleType, t.DecimalType)):
-        usable = usable & ~f.isnan(value) & (f.abs(value) < f.lit(float("inf")))
+    micros = microseconds_of(quoted(source.time), source.time_type)
     future = f.lit(False)
     if clock is not None:
         limit = f.unix_micros(_clock(clock)) + f.lit(microseconds(max_clock_skew, "max_clock_skew"))
         future = f.coalesce(micros > limit, f.lit(False))
-    told = f.when(usable & ~future, f.coalesce(micros, f.lit(_LONG_AGO))).otherwise(f.lit(_LONG_AGO))
-    marked = source.events.select(
-        *keys,
-        f.when(future, f.lit(FUTURE)).otherwise(micros).alias("time"),
-        value.alias("value"),
-        f.timestamp_micros(told).alias("clock"),
-    )
-    delay = -(-query.lateness // 1000)
-    return marked.withWatermark("clock", f"{delay} milliseconds").drop("clock")
+    time = f.when(future, f.lit(FUTURE)).otherwise(micros)
+    return source.events.select(*keys, time.alias("time"), _value(source).alias("value"))
 
 
 def _clock(clock: Any) -> Column:

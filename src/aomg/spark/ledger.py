@@ -10,8 +10,8 @@ class Ledger:
     """One row of the state store.
 
     layout is the query that the state belongs to; closed_to the first sub-window that has not been answered; entry the
-    newest number of an entry, waiting how many entries of tallies there are. The rest are counts of events, and the
-    latest sub-window that was seen.
+    newest number of an entry, waiting how many entries of tallies there are. The rest are counts of events, the latest
+    sub-window that was seen and the latest time.
     """
 
     layout: str
@@ -25,6 +25,7 @@ class Ledger:
     refused: int = 0
     future: int = 0
     latest: int = NEVER
+    clock: int = NEVER
 
     def next_entry(self) -> int:
         """A number for an entry that no other has had."""

@@ -6,7 +6,7 @@ each million events, everything else on distinct values. A hot key is combined h
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ Integers = npt.NDArray[np.int64]
 
 TOGETHER = 1 << 20  # events that are tallied at once
 NEVER = -(1 << 62)
+TimeBy = Literal["values", "events"]
 FIRST = -(1 << 63)  # the epoch of rows that every other one of their shard waits for
 
 PARCELS = t.StructType(
@@ -31,6 +32,7 @@ PARCELS = t.StructType(
         t.StructField("shard", t.IntegerType()),
         t.StructField("epoch", t.LongType()),
         t.StructField("latest", t.LongType()),  # the latest sub-window number that was seen
+        t.StructField("clock", t.LongType()),  # the latest time that was seen and is believed
         t.StructField("came", t.LongType()),
         t.StructField("refused", t.LongType()),
         t.StructField("future", t.LongType()),
@@ -42,6 +44,7 @@ _ARROW = pa.schema(
         ("shard", pa.int32()),
         ("epoch", pa.int64()),
         ("latest", pa.int64()),
+        ("clock", pa.int64()),
         ("came", pa.int64()),
         ("refused", pa.int64()),
         ("future", pa.int64()),
@@ -60,12 +63,15 @@ class Level1:
         Sub-windows that go into one parcel; 0 puts all of them into one.
     texts
         Which by columns are strings: they come as bytes, which Spark hands over at half the cost.
+    time_by
+        Which events tell a stream the time: those whose values are used, or all whose times are believed.
     """
 
     query: Query
     shards: tuple[int, ...]
     epoch: int
     texts: tuple[bool, ...]
+    time_by: TimeBy = "values"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Tally a partition: record batches of by0..., time, value in, parcels out."""
@@ -136,18 +142,22 @@ class Level1:
         notes.future += ahead
         used &= ~future
         notes.refused += events.num_rows - int(np.count_nonzero(used)) - ahead
+        if self.time_by == "events":
+            notes.clock = max(notes.clock, _latest(micros, np.asarray(time.is_valid()) & ~future))
         if not used.all():
             micros, values = micros[used], values[used]
+        if micros.size:
+            notes.clock = max(notes.clock, int(micros.max()))
         return micros // self.query.period, np.ascontiguousarray(values), used
 
     def _notices(self, notes: "_Notes") -> Iterator[pa.RecordBatch]:
         """Tell the shards how far time has come, and the first of them what was counted."""
         if notes.came == 0:
             return
-        yield parcel(self.shards[0], FIRST, notes.latest, notes.came, notes.refused, notes.future)
-        if self.epoch:
+        yield parcel(self.shards[0], FIRST, notes.latest, notes.clock, notes.came, notes.refused, notes.future)
+        if self.epoch or not self.query.counted:
             for shard in self.shards[1:]:
-                yield parcel(shard, FIRST, latest=notes.latest)
+                yield parcel(shard, FIRST, notes.latest, notes.clock)
 
 
 def merged(query: Query, table: pa.Table) -> pa.Table:
@@ -175,8 +185,12 @@ class _Notes:
     """What a partition was seen to hold."""
 
     def __init__(self) -> None:
-        self.latest = NEVER
+        self.latest = self.clock = NEVER
         self.came = self.refused = self.future = 0
+
+
+def _latest(micros: Integers, believed: npt.NDArray[np.bool_]) -> int:
+    return int(np.max(micros, where=believed, initial=NEVER))
 
 
 def _filled(column: pa.Array) -> npt.NDArray[Any]:
@@ -192,6 +206,7 @@ def parcel(
     shard: int,
     epoch: int,
     latest: int = NEVER,
+    clock: int = NEVER,
     came: int = 0,
     refused: int = 0,
     future: int = 0,
@@ -204,6 +219,7 @@ def parcel(
                 "shard": shard,
                 "epoch": epoch,
                 "latest": latest,
+                "clock": clock,
                 "came": came,
                 "refused": refused,
                 "future": future,

@@ -102,11 +102,8 @@ class Living:
             tables.append(unpack(self._content(block) if self._leaves(block, end) else sums))
         return tables
 
-    def keep(self, known: Known, closed: pa.Table | None, start: int, end: int, entry: int) -> bool:
-        """Put what a step from `start` to `end` closed to the rest, as `entry`; forget what no later window needs.
-
-        Returns whether any summary is left.
-        """
+    def keep(self, known: Known, closed: pa.Table | None, start: int, end: int, entry: int) -> None:
+        """Put what a step from `start` to `end` closed to the rest, as `entry`; forget what no later window needs."""
         needed = end - fleet_of(self._query).keeps
         gone = [block for block in known.blocks if (block + 1) * self._length <= needed]
         if gone:
@@ -121,7 +118,6 @@ class Living:
             rest = [self._put_blocks(_from(pa.concat_tables(fresh), needed), end)]
         for table in rest:
             put(self._live, entry, table)
-        return len(known.blocks) > len(gone) or bool(fresh)
 
     def replace(self, recent: Entries, kept: pa.Table, entry: int) -> None:
         """Have these rows, as `entry`, in the place of all recent ones."""

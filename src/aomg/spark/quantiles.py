@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -15,7 +15,7 @@ from aomg.query import Query
 from aomg.spark import settings
 from aomg.spark.columns import SUMMARY, arrow_time, names_of, refuse_clash, result_schema, summary_schema
 from aomg.spark.intake import Source, batch_columns, checked, microseconds_of, quoted
-from aomg.spark.level1 import PARCELS, Level1
+from aomg.spark.level1 import PARCELS, Level1, TimeBy
 from aomg.spark.level2 import Answer, Level2
 from aomg.spark.parcels import shard_ids
 from aomg.spark.stored import Repack
@@ -37,6 +37,7 @@ def quantiles(
     shards: int = SHARDS,
     clock: Any = "processing",
     max_clock_skew: Any = "1 hour",
+    time_by: TimeBy = "values",
     warm: DataFrame | None = None,
 ) -> DataFrame:
     """Quantiles of each key's windows, each with its guaranteed interval: one row for each key and window.
@@ -47,7 +48,7 @@ def quantiles(
     events
         A batch or streaming DataFrame; the result is of the same kind. A batch answers up to the sub-window of the
         latest event. A stream answers (output mode append) when the watermark, the latest time less the query's
-        lateness, passes a window's end, for all keys in the same micro-batch.
+        lateness, passes a window's end: for all keys, in the micro-batch that brought that time.
     value, time, by
         Columns: numbers; timestamps, or for windows counted in elements integers that number the elements of each key;
         and any number of key columns. Events without a finite value or a time are refused and counted.
@@ -57,6 +58,9 @@ def quantiles(
     clock, max_clock_skew
         In a stream, events further than this beyond the clock are counted as future and do not move the watermark. The
         clock is that of the processing, a Column, a moment, or None (a replay that trusts its times).
+    time_by
+        Which events move a stream's watermark: those whose values are used ("values"), or all whose times are believed
+        ("events"): then queries with the same lateness over the same events answer in the same micro-batch.
     warm
         Stored summaries with which a new stream starts, so that its first windows are full.
     """
@@ -65,7 +69,7 @@ def quantiles(
     refuse_clash(names, source.by)
     answer = Answer(query, tuple(source.by), arrow_time(source.time_type))
     schema = result_schema(query, source.keys, source.time_type)
-    return _planned(source, answer, schema, shards, clock, max_clock_skew, warm)
+    return _planned(source, answer, schema, shards, clock, max_clock_skew, time_by, warm)
 
 
 def summaries(
@@ -78,6 +82,7 @@ def summaries(
     shards: int = SHARDS,
     clock: Any = "processing",
     max_clock_skew: Any = "1 hour",
+    time_by: TimeBy = "values",
 ) -> DataFrame:
     """What remains of each key's sub-windows, a few hundred bytes each: one row for each key and sub-window.
 
@@ -88,7 +93,7 @@ def summaries(
     refuse_clash(SUMMARY, source.by)
     answer = Answer(query, tuple(source.by), arrow_time(source.time_type), summaries=True)
     schema = summary_schema(source.keys, source.time_type)
-    return _planned(source, answer, schema, shards, clock, max_clock_skew, None)
+    return _planned(source, answer, schema, shards, clock, max_clock_skew, time_by, None)
 
 
 def windows(
@@ -119,8 +124,11 @@ def _planned(
     shards: int,
     clock: Any,
     max_clock_skew: Any,
+    time_by: TimeBy,
     warm: DataFrame | None,
 ) -> DataFrame:
+    if time_by not in get_args(TimeBy):
+        raise InputError(f"time_by={time_by!r} must be one of {', '.join(map(repr, get_args(TimeBy)))}")
     shards, query, streaming = _checked_shards(shards), answer.query, source.events.isStreaming
     settings.check(source.events.sparkSession, streaming=streaming)
     if warm is not None and not streaming:
@@ -131,7 +139,7 @@ def _planned(
             stored, _ = _stored(warm, query, list(source.by), shards)
             repack = Repack(query, shard_ids(shards), _ONE_EPOCH, len(stored.keys), stored.rolled_up)
             start = warm_state(_gathered(stored.columns.mapInArrow(repack, PARCELS), shards), answer)
-        return stream_answers(source, answer, schema, shards, clock, max_clock_skew, start)
+        return stream_answers(source, answer, schema, shards, clock, max_clock_skew, start, time_by)
     epoch = _epoch_of(query)
     parcels = batch_columns(source).mapInArrow(Level1(query, shard_ids(shards), epoch, source.texts), PARCELS)
     return _gathered(parcels, shards).mapInArrow(Level2(answer, epoch), schema)

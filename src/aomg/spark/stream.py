@@ -1,13 +1,17 @@
 """Level 2 on a stream: what a shard keeps in Spark's state store, and when it answers.
 
-Each micro-batch brings tallies. They wait, added up by sub-window, until the watermark passes the sub-window's end;
-then a timer closes it, for every key of the shard at once, in the same micro-batch as every other shard does. Kept are
+Each micro-batch brings tallies, and tells every shard the latest time that any event had. Tallies wait, added up by
+sub-window, until the watermark, that time less the lateness, passes the sub-window's end; then it closes, for every
+key at once, in the micro-batch that brought the time. An event is late whose sub-window closed in a micro-batch before.
+So a window is answered a micro-batch sooner than by Spark's own watermark, which moves between micro-batches, and each
+query has its own. Kept are
 
 * `open`: the tallies of sub-windows that have not closed, an entry for each micro-batch,
 * the summaries that a window still needs (`aomg.spark.living`),
 * `ledger`: whose state it is, how far the shard has come, and what became of every event (`aomg.spark.ledger`).
 
-Everything is a function of the events and the watermark; Spark's checkpoint makes it exactly once.
+Everything is a function of the events and of the micro-batches that they came in; Spark's checkpoint makes it exactly
+once.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +28,7 @@ from aomg.errors import StateError
 from aomg.spark.counted import Counted, newest
 from aomg.spark.intake import Source, stream_columns
 from aomg.spark.ledger import SCHEMA, Ledger
-from aomg.spark.level1 import FIRST, NEVER, PARCELS, Level1, merged, parcel
+from aomg.spark.level1 import FIRST, NEVER, PARCELS, Level1, TimeBy, merged, parcel
 from aomg.spark.level2 import Answer, Shard, by_shard, slide
 from aomg.spark.living import Living, entries, map_state, put, remove
 from aomg.spark.parcels import pack, shard_ids, unpack
@@ -43,15 +47,15 @@ def stream_answers(
     clock: Any,
     max_clock_skew: Any,
     start: DataFrame | None,
+    time_by: TimeBy,
 ) -> DataFrame:
     """The streaming plan: tally each micro-batch, keep and close in one stateful operator, unpack the answers."""
     query = answer.query
     columns = stream_columns(source, query, clock, max_clock_skew)
-    parcels = columns.mapInArrow(Level1(query, shard_ids(shards), 0, source.texts), PARCELS)
+    parcels = columns.mapInArrow(Level1(query, shard_ids(shards), 0, source.texts, time_by), PARCELS)
     processor = ShardProcessor(answer, layout_of(answer, shards))
-    mode = "None" if query.counted else "EventTime"
     initial = None if start is None else start.groupBy("shard")
-    answers = parcels.groupBy("shard").transformWithState(processor, OUTPUT, "Append", mode, initial)
+    answers = parcels.groupBy("shard").transformWithState(processor, OUTPUT, "Append", "None", initial)
     return answers.mapInArrow(unpacked, schema)
 
 
@@ -101,7 +105,6 @@ class ShardProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name what is kept: each name costs Spark some milliseconds in every task."""
         fleet_of(self._answer.query)
-        self._handle = handle
         self._ledger = handle.getValueState("ledger", SCHEMA)
         self._open = map_state(handle, "open")
         self._living = Living(handle, self._answer.query)
@@ -120,38 +123,39 @@ class ShardProcessor(StatefulProcessor):
         else:
             self._living.keep(self._living.known(), rows, ledger.closed_to, end, ledger.next_entry())
             ledger.closed_to = end
-            self._handle.registerTimer(self._due(end))
         self._ledger.update(ledger.row())
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
-        """Count the tallies of a micro-batch; those of closed sub-windows are late."""
+        """Count the tallies of a micro-batch, those of closed sub-windows as late; then close what is over."""
         ledger = self._read_ledger()
         tables = []
         for row in rows:
             ledger.latest = max(ledger.latest, row.latest)
+            ledger.clock = max(ledger.clock, row.clock)
             ledger.came += row.came
             ledger.refused += row.refused
             ledger.future += row.future
             if row.content is not None:
                 tables.append(unpack(row.content))
         answers = None
-        if tables and self._answer.query.counted:
-            answers = self._take_counted(pa.concat_tables(tables), ledger)
+        if not self._answer.query.counted:
+            if tables:
+                self._take(pa.concat_tables(tables), ledger)
+            answers = self._close_passed(ledger)
         elif tables:
-            self._take(pa.concat_tables(tables), ledger, max(ledger.closed_to, self._passed(timerValues)))
+            answers = self._take_counted(pa.concat_tables(tables), ledger)
         self._ledger.update(ledger.row())
         if answers is not None:
             yield Row(content=pack(answers))
 
-    def _take(self, table: pa.Table, ledger: Ledger, passed: int) -> None:
+    def _take(self, table: pa.Table, ledger: Ledger) -> None:
         """Put tallies to those that wait for their sub-windows to close; add them up now and then."""
-        late = pc.less(table["number"], passed)
+        late = pc.less(table["number"], ledger.closed_to)
         ledger.late += pc.sum(pc.filter(table["seen"], late)).as_py() or 0
         table = table.filter(pc.invert(late))
         if table.num_rows == 0:
             return
         ledger.open += pc.sum(table["seen"]).as_py()
-        self._handle.registerTimer(self._due(pc.min(table["number"]).as_py()))
         if ledger.waiting >= _ADD_UP:
             waiting = entries(self._open)
             remove(self._open, waiting)
@@ -178,22 +182,19 @@ class ShardProcessor(StatefulProcessor):
 
     # -- when time has passed ---------------------------------------------------------------------------------------
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802
+    def _close_passed(self, ledger: Ledger) -> pa.Table | None:
         """Close every sub-window that the watermark has passed, and answer for each and for idle ones."""
-        end, ledger = self._passed(timerValues), self._read_ledger()
-        start = ledger.closed_to
+        query, start = self._answer.query, ledger.closed_to
+        end = NEVER if ledger.clock == NEVER else (ledger.clock - query.lateness) // int(query.period)
         if end <= start:
-            return
+            return None
         due, known = self._due_rows(end, ledger), self._living.known()
         answers, closed = slide(self._answer, [*self._living.rows(known, end), *due], start, end)
         if self._answer.summaries:
             closed = None
-        if self._living.keep(known, closed, start, end, ledger.next_entry()):
-            self._handle.registerTimer(self._due(end))
+        self._living.keep(known, closed, start, end, ledger.next_entry())
         ledger.closed_to = end
-        self._ledger.update(ledger.row())
-        if answers is not None:
-            yield Row(content=pack(answers))
+        return answers
 
     def _due_rows(self, end: int, ledger: Ledger) -> list[pa.Table]:
         """The tallies of sub-windows that close; the others go on waiting."""
@@ -210,20 +211,7 @@ class ShardProcessor(StatefulProcessor):
             remove(self._open, waiting)
             put(self._open, ledger.next_entry(), rest)
             ledger.waiting = min(rest.num_rows, 1)
-        if rest.num_rows:
-            self._handle.registerTimer(self._due(pc.min(rest["number"]).as_py()))
         return [due]
-
-    # -- time -------------------------------------------------------------------------------------------------------
-
-    def _passed(self, timer_values: Any) -> int:
-        """The first sub-window that the watermark has not passed."""
-        watermark = timer_values.getCurrentWatermarkInMs()
-        return int(watermark) * 1000 // int(self._answer.query.period) if watermark > 0 else NEVER
-
-    def _due(self, number: int) -> int:
-        """The watermark, in milliseconds, at which a sub-window closes."""
-        return int(-(-(number + 1) * self._answer.query.period // 1000))
 
     # -- the state --------------------------------------------------------------------------------------------------
 

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 
 from aomg.evaluation.run import Run
@@ -20,7 +22,9 @@ def outcome(changes=None, scale=STANDARD):
             speeds = dict(zip(NAMES, (10.0, 100.0, exact[size], exact[size]), strict=True))
             speeds |= {name: value for (s, w, name), value in (changes or {}).items() if (s, w) == (stream, size)}
             found[stream][str(size)] = {
-                n: {"best": value, "rounds": [value, 0.9 * value], "events": 1_000_000} for n, value in speeds.items()
+                n: {"best": value, "rounds": [value, 0.9 * value], "events": 1_000_000}
+                for n, value in speeds.items()
+                if not math.isnan(value)
             }
     return EXPERIMENT.outcome(found, scale, None)
 
@@ -91,3 +95,14 @@ def test_a_file_is_run_with_windows_that_it_fills_twice(tmp_path):
     told = Run(tmp_path, QUICK, own).outcome(EXPERIMENT)
     assert [row[1] for row in told.tables[0].rows] == [1_000, 10_000]
     assert told.claims == ()
+
+
+def test_who_was_too_slow_to_fill_a_window_has_no_number_there():
+    found = {(stream, 1_000_000, "Exact (sorted)"): math.nan for stream in STREAMS}
+    told = outcome(found)
+    rows = {(row[0], row[1]): row for row in told.tables[0].rows}
+    assert rows["Normal", 1_000_000][5] is None and rows["Normal", 1_000_000][8] is None
+    assert rows["Normal", 100_000][5] == 1.0
+    assert [len(series.x) for series in told.plots[0].series] == [4, 4, 4, 3]
+    assert told.tables[1].rows[0][4] == 0.1  # 1 of 10 at the windows that were filled
+    assert "At 100,000 the default is" in told.findings[0]

@@ -159,3 +159,9 @@ def test_courses_take_turns_as_contenders_do(clock):
     assert [told["x"]["events"] for told in found] == [1_000, 1_000]
     turns = [first for _, first, size in fake.log if size == 100 and first in (1_000, 5_000)]  # a turn's first push
     assert turns == [1_000, 5_000, 1_000, 5_000]
+
+
+def test_who_would_fill_a_window_for_hours_is_left_out(clock):
+    course = Course(10_000_000, 100, 1_000, ("0.5",))  # 30 s, and 40 s more at 250,000 events a second
+    found = race([Fake(clock, "patient", 0.15), Fake(clock, "endless", 0.14)], counting(clock), course, 1)
+    assert list(found) == ["patient"]

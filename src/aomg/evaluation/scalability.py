@@ -1,5 +1,6 @@
 """Scalability: throughput of AOMG and Exact over windows of 1K to 1M elements (100M of Normal and Uniform)."""
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -61,15 +62,19 @@ Speeds = Mapping[int, Mapping[str, float]]
 
 
 def _best(found: Found, source: Source, scale: Scale) -> Speeds:
+    """The best rounds; NaN for who is too slow to fill a window in reasonable time."""
+    measured = {size: found[source.name][str(size)] for size in _windows(source, scale)}
+    names = [contender.title for contender in _contenders()]
     return {
-        size: {name: told["best"] for name, told in found[source.name][str(size)].items()}
-        for size in _windows(source, scale)
+        size: {name: told[name]["best"] if name in told else math.nan for name in names}
+        for size, told in measured.items()
     }
 
 
 def _flatness(speeds: Speeds, name: str) -> float:
     """The slowest window's speed over the fastest one's."""
-    return min(s[name] for s in speeds.values()) / max(s[name] for s in speeds.values())
+    known = [of_window[name] for of_window in speeds.values() if not math.isnan(of_window[name])]
+    return min(known) / max(known)
 
 
 def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
@@ -81,11 +86,15 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
             events = [told["events"] / 1e6 for told in found[source.name][str(size)].values()]
             ratios = [speeds[PAPER] / speeds[EXACT], speeds[DEFAULT] / speeds[EXACT], speeds[DEFAULT] / speeds[SORTED]]
             timed = f"{min(events):.2f} to {max(events):,.1f}"
-            rows.append([source.title, size, *(speeds[name] for name in names), *ratios, timed])
+            numbers = [None if math.isnan(number) else number for number in (*speeds.values(), *ratios)]
+            rows.append([source.title, size, *numbers, timed])
     columns = [Column("stream"), Column("window"), *(Column(name, 2, "M events/s") for name in names)]
     columns += [Column("paper / Exact", 1), Column("default / Exact", 1), Column("default / sorted", 1)]
     columns += [Column("timed events", unit="millions")]
-    note = "Best of the rounds, one thread. All are timed equally long, so the slow on fewer events."
+    note = (
+        "Best of the rounds, one thread. All are timed equally long, so the slow on fewer events. "
+        "Without a number: filling the window would have taken hours."
+    )
     flat: list[list[Any]] = [
         [title, *(_flatness(speeds, name) for name in names)] for title, speeds in by_source.items()
     ]
@@ -95,7 +104,7 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
             f"Throughput over the window's size: {title}",
             f"window, period {PERIOD:,}",
             "M events/s",
-            [Series(name, list(speeds), [told[name] for told in speeds.values()]) for name in names],
+            [_line(name, speeds) for name in names],
             log_x=True,
             log_y=True,
         )
@@ -112,6 +121,11 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     )
 
 
+def _line(name: str, speeds: Speeds) -> Series:
+    known = {size: told[name] for size, told in speeds.items() if not math.isnan(told[name])}
+    return Series(name, list(known), list(known.values()))
+
+
 def _findings(by_source: Mapping[str, Speeds]) -> list[str]:
     findings = []
     for title, speeds in by_source.items():
@@ -121,8 +135,8 @@ def _findings(by_source: Mapping[str, Speeds]) -> list[str]:
             for name in (EXACT, SORTED)
             if told[name] > told[PAPER]
         ]
-        beaten = [size for size, told in speeds.items() if max(told[EXACT], told[SORTED]) > told[DEFAULT]]
-        last = max(speeds)
+        beaten = [size for size, told in speeds.items() if any(told[name] > told[DEFAULT] for name in (EXACT, SORTED))]
+        last = max(size for size, told in speeds.items() if not math.isnan(told[EXACT] + told[SORTED]))
         findings.append(
             f"{title}: faster than paper mode is {', '.join(faster) or 'no exact rival'}; faster than the default is "
             f"{'one at ' + ', '.join(f'{size:,}' for size in beaten) if beaten else 'none'}. "

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from aomg.errors import InputError, SettingsError
@@ -18,6 +18,8 @@ FEWEST_EVENTS = 16_000_000  # of a round: more than any cache holds
 _EVENTS_A_SECOND = 2_000_000  # the time of a turn is what a slow contender takes for the scale's events
 _PUSH = 1 << 16  # elements that are pushed at once
 _CHUNK = 1 << 24  # elements that are generated at once
+_FILLING = 250_000  # events a second at which a window must fill,
+_FILLING_SECONDS = 30.0  # after so long
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ def race(contenders: Sequence[Contender], source: Source, course: Course, rounds
 
     A window and two periods are pushed first and not timed: all is compiled and sub-windows expire. Then contenders
     take turns on the values after the first window. Values are generated in chunks, outside of the time that counts.
-    Who does not take these values, or lacks a library, is left out.
+    Who does not take these values, lacks a library, or would spend hours on filling the window (`_FILLING`) is left
+    out.
     """
     return races(contenders, source, [course], rounds)[0]
 
@@ -67,7 +70,7 @@ def races(
 def _field(contenders: Sequence[Contender], source: Source, course: Course) -> dict[str, Runner]:
     runners: dict[str, Runner] = {}
     for contender in contenders:
-        with suppress(InputError, SettingsError):
+        with suppress(InputError, SettingsError, _TooSlowError):
             runners[contender.title] = _filled(contender, source, course)
     return runners
 
@@ -78,12 +81,21 @@ def _told(turns: Sequence[tuple[int, float]]) -> dict[str, Any]:
     return {"best": speeds[best], "rounds": speeds, "events": turns[best][0]}
 
 
+class _TooSlowError(Exception):
+    """A contender that would spend hours on filling a window."""
+
+
 def _filled(contender: Contender, source: Source, course: Course) -> Runner:
     """A contender that has seen the first window and two periods."""
     runner = contender.start(course.size, course.period, course.quantiles)
-    for values in (*_chunks(source, 0, course.size), source.take(2 * course.period, course.size)):
+    spent, patience = 0.0, _FILLING_SECONDS + course.size / _FILLING
+    for values in chain(_chunks(source, 0, course.size), [source.take(2 * course.period, course.size)]):
         for at in range(0, values.size, _PUSH):
+            started = time.perf_counter()
             runner.push(values[at : at + _PUSH])
+            spent += time.perf_counter() - started
+            if spent > patience:
+                raise _TooSlowError
     return runner
 
 

@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/.numba-cache
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test bench bench-spark evaluation browser lint soak clean
+.PHONY: help demo test bench bench-spark evaluation browser prometheus lint soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -18,7 +18,7 @@ help: ## list the targets
 demo: $(INSTALLED) ## watch quantiles of a stream, each with its guaranteed interval
 	$(BIN)/aomg demo
 
-test: lint browser ## lint, then every test but the soak
+test: lint browser prometheus ## lint, then every test but the soak
 	$(BIN)/pytest -n 2 --dist loadgroup --durations=10
 
 bench: $(INSTALLED) ## measure speed and accuracy as ratios between rivals in one run
@@ -41,6 +41,23 @@ browser: # get Chromium where root can; elsewhere the tests that need it are ski
 	echo "installing Chromium (once)"; \
 	{ $(APT) update && $(APT) install -y --no-install-recommends chromium; } >/dev/null 2>&1; \
 	command -v $(BROWSERS) >/dev/null || echo "Chromium could not be installed: what needs it is skipped"
+
+# Some tests ask a real Prometheus and a real Alertmanager. Their programs are taken out of Debian's packages, into
+# build/: to install the packages would start two services, and needs root.
+PROGRAMS := prometheus prometheus-alertmanager
+UNPACKED := $(CURDIR)/build/debian
+export PATH := $(PATH):$(UNPACKED)/usr/bin
+prometheus: # get them where there is apt-get; elsewhere the tests that need them are skipped and say so
+	@for name in $(PROGRAMS); do \
+		command -v $$name >/dev/null && continue; \
+		command -v apt-get dpkg >/dev/null || { echo "no $$name here: what needs it is skipped"; continue; }; \
+		echo "fetching $$name (once)"; \
+		part=$(UNPACKED)/$$name.part; mkdir -p $$part; \
+		( cd $$part && { $(APT) download $$name || { [ "$$(id -u)" = 0 ] && $(APT) update && $(APT) download $$name; } } && \
+		  dpkg -x ./*.deb $(UNPACKED) ) >/dev/null 2>&1; \
+		rm -rf $$part; \
+		command -v $$name >/dev/null || echo "$$name could not be fetched: what needs it is skipped"; \
+	done
 
 lint: $(INSTALLED) ## style, format, types, and who imports whom
 	$(BIN)/ruff check .

@@ -14,6 +14,7 @@ from benchmarks.measure import Figure, machine
 
 NAMES = ("throughput", "scaling", "peers", "threads", "few_k", "accuracy", "state", "streams")
 SPARK = report.TABLES["spark figures"]
+PAGE = report.TABLES["page figures"]
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -39,14 +40,14 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     add = parser.add_argument
-    known = f"{', '.join(NAMES)} (all unless told), spark for {', '.join(SPARK)}, or report"
+    known = f"{', '.join(NAMES)} (all unless told), spark for {', '.join(SPARK)}, {', '.join(PAGE)}, or report"
     add("names", nargs="*", metavar="NAME", help=known)
     add("--quick", action="store_true", help="fewer events and rounds; prints, writes no results")
     add("--data", nargs="+", type=Path, metavar="PATH", help="accuracy on Parquet files or folders of them")
     add("--value", nargs="+", default=["value"], metavar="COLUMN", help="the first of these that a file has")
     asked = parser.parse_args()
     asked.names = [name for given in asked.names for name in (SPARK if given == "spark" else (given,))]
-    unknown = set(asked.names) - {*NAMES, *SPARK, "report"}
+    unknown = set(asked.names) - {*NAMES, *SPARK, *PAGE, "report"}
     if unknown:
         parser.error(f"no benchmark is called {', '.join(sorted(unknown))}; there are {known}")
     if asked.data and not asked.names:

@@ -22,6 +22,7 @@ TABLES = {
         f"spark_{name}"
         for name in ("batch", "stream", "percentile", "kll", "scaling", "skew", "state", "delay", "monitor")
     ),
+    "page figures": ("web_page",),
 }
 COMMANDS = {"accuracy_on_files": "accuracy --data FILES"}
 SIGNS = {True: "yes", False: "**no**", None: ""}

@@ -1,9 +1,11 @@
 """The command line: parse, call, print."""
 
 import json as _json
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -46,6 +48,21 @@ _Query = Annotated[str | None, typer.Option("--query", metavar="NAME", help="Onl
 _Quantile = Annotated[str | None, typer.Option(metavar="p99", help="What is worst is judged by it.")]
 _Last = Annotated[str | None, typer.Option(metavar="2h", help="Only so much before the newest window.")]
 _Most = Annotated[int, typer.Option(min=1, help="How many keys at most.")]
+_Web = Annotated[bool, typer.Option("--web", help="Serve a live page beside it.")]
+_DemoWeb = Annotated[bool, typer.Option("--web/--no-web", help="Serve a live page beside it.")]
+_Keep = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="Where to keep what it writes; unless told, nowhere.")
+]
+_Place = Annotated[Path, typer.Argument(metavar="PLACE", help="A folder of results, or a configuration (.yaml).")]
+_Host = Annotated[str, typer.Option(help="The address to listen on; another than this machine's own needs a token.")]
+_Port = Annotated[
+    int | None, typer.Option(min=0, max=65535, help="Of the page; unless told 8765, or the next free one; 0 is any.")
+]
+_Token = Annotated[Path | None, typer.Option("--token-file", help="A file with the token; or set AOMG_WEB_TOKEN.")]
+_Allow = Annotated[
+    list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that browsers may call the page by.")
+]
+_Memory = Annotated[str, typer.Option(metavar="1GB", help="How much of the past is kept in memory.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 app = typer.Typer(
@@ -56,20 +73,39 @@ app = typer.Typer(
 
 
 @app.command()
-def demo(local: _Local = False, events: _Events = _demo.EVENTS, seed: _Seed = 1, burst: _Burst = True) -> None:
-    """Watch the monitor find two incidents in generated telemetry, on Spark; about two minutes.
+def demo(
+    local: _Local = False,
+    events: _Events = _demo.EVENTS,
+    seed: _Seed = 1,
+    burst: _Burst = True,
+    web: _DemoWeb = True,
+    port: _Port = None,
+    keep: _Keep = None,
+) -> None:
+    """Watch the monitor find two incidents in generated telemetry, on Spark and on a live page; about two minutes.
 
     With --local, without Spark: the quantiles of one stream, compared with the exact ones; --events, --seed and
     --burst are for that one. Exit code 1: an incident was missed, or there was a false alarm.
     """
+    console = Console(highlight=False)
     if local:
-        _demo.run(Console(highlight=False), events, seed, burst)
+        _demo.run(console, events, seed, burst)
         return
     from aomg.monitor import command
 
-    with _told("cannot run the demo"):
-        if not command.demo(Console(highlight=False)):
-            raise typer.Exit(1)
+    with _told("cannot run the demo"), ExitStack() as left:
+        folder = keep or Path(left.enter_context(TemporaryDirectory(prefix="aomg-demo-"))) / "demo"
+        example = command.example_in(folder)
+        address = left.enter_context(_page(console, example, port)) if web else None
+        found = command.demo(console, example)
+        if keep is not None:
+            console.print(f"all of it is in {keep}; look at it again: aomg web {example}", soft_wrap=True)
+        if address is not None and console.is_terminal and sys.stdin.isatty():
+            console.print(f"the page stays at {address} until you press Enter", soft_wrap=True)
+            with suppress(KeyboardInterrupt, EOFError):
+                input()
+    if not found:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -141,15 +177,44 @@ def evaluate(
 
 
 @app.command()
-def run(config: _Config, once: _Once = False, json: _AsJson = False) -> None:
+def run(config: _Config, once: _Once = False, json: _AsJson = False, web: _Web = False, port: _Port = None) -> None:
     """Watch telemetry: quantiles of every key on Spark, rules, alerts. Ctrl-C ends it; a restart goes on from there.
+
+    With --web also a live page, whose address is printed; it ends with the monitor, and `aomg web` shows it again.
 
     Exit codes: 0 it ended or was stopped, 1 it had to stop, 2 the configuration cannot run.
     """
     from aomg.monitor import command
+    from aomg.monitor.config import load
 
+    if port is not None and not web:
+        raise typer.BadParameter("a port is that of the page; give --web, too", param_hint="--port")
+    console = Console(highlight=False, stderr=json)
     with _told("cannot run", json):
-        command.run(Console(highlight=False, stderr=json), config, once, json)
+        if web:
+            load(config)  # what is wrong is said once, by the monitor
+        with _page(console, config, port) if web else nullcontext():
+            command.run(console, config, once, json)
+
+
+@app.command()
+def web(
+    place: _Place,
+    host: _Host = "127.0.0.1",
+    port: _Port = None,
+    token_file: _Token = None,
+    allow_host: _Allow = None,
+    memory: _Memory = "1GB",
+) -> None:
+    """Serve a live page of stored results: quantiles of every key, alerts, health; and /metrics for Prometheus.
+
+    Of a configuration it also shows alerts, limits and health. Nothing is changed, and no Spark is needed; a monitor
+    may be running or not. Ctrl-C ends it.
+    """
+    with _told("cannot serve the page", extra="web"):
+        from aomg.web import command
+
+        command.serve(place, host, port, token_file, allow_host or (), command.memory_of(memory), _say_page)
 
 
 @app.command()
@@ -189,7 +254,22 @@ def compact(results: _Results) -> None:
 
 
 @contextmanager
-def _told(what: str, json: bool = False) -> Iterator[None]:
+def _page(console: Console, config: Path, port: int | None) -> Iterator[str | None]:
+    """The page of a configuration, as a child process; its address, or None where it cannot be served."""
+    from aomg.web.child import page_of
+
+    with page_of(config, port, lambda told: console.print(told, style="yellow", markup=False, soft_wrap=True)) as found:
+        if found is not None:
+            _say_page(found, console)
+        yield found
+
+
+def _say_page(address: str, console: Console | None = None) -> None:
+    (console or Console(highlight=False)).print(f"the page is at {address}", markup=False, soft_wrap=True)
+
+
+@contextmanager
+def _told(what: str, json: bool = False, extra: str = "monitor") -> Iterator[None]:
     """Let errors be lines on standard error and an exit code: 2 for a configuration or an argument, else 1.
 
     For programs, they are JSON on standard output besides.
@@ -205,7 +285,7 @@ def _told(what: str, json: bool = False) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise tell(f"{what}: the package {error.name} is missing; run: pip install 'aomg[monitor]'", 1) from None
+        raise tell(f"{what}: the package {error.name} is missing; run: pip install 'aomg[{extra}]'", 1) from None
     except ConfigError as error:
         raise tell(f"{what}:\n{error}", 2) from None
     except AomgError as error:

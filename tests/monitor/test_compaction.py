@@ -40,6 +40,9 @@ def test_a_day_becomes_one_file_with_the_same_rows(tmp_path):
     write(tmp_path)
     before = seen(tmp_path)
     assert days_over(tmp_path) == [TODAY]
+    (tmp_path / "other").mkdir()
+    with pytest.raises(SinkError, match="holds no results yet"):
+        days_over(tmp_path / "other")
     assert compact(tmp_path, TODAY) == Compacted(TODAY, 4, 8)
     assert seen(tmp_path) == before
     assert list(files(tmp_path)) == [

@@ -415,9 +415,75 @@ def test_a_file_that_is_something_else_is_refused(written, text):
     assert all(problem.line == 1 for problem in refused(written(text)).problems)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("yyyy-mm-dd HH:mm:ss", "which is MM (mm is minutes)"),
+        ("yyyy-MM-DD HH:mm:ss", "the day of the month is dd"),
+        ("yyyy-MM-dd HH:MM:ss", "which is mm (MM is the month)"),
+        ("yyyy-MM-dd mm:ss", "which is HH"),
+        ("yyyy-MM-dd hh:mm:ss", "the hour of the day is HH"),
+        ("YYYY-MM-DD", "a year is yyyy, a day dd"),
+        ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d is yyyy-MM-dd"),
+    ],
+)
+def test_a_pattern_that_reads_other_times_than_it_looks_like_is_refused(written, pattern, said):
+    text = FULL.replace("yyyy-MM-dd'T'HH:mm:ss", json.dumps(pattern))
+    problem = refused(written(text))
+    assert said in problem.message and problem.line == line_of(text, json.dumps(pattern))
+
+
+@pytest.mark.parametrize(
+    "pattern", ["yyyyMMdd", "dd.MM.yy HH:mm", "yyyy-DDD HH:mm:ss", "MM/dd/yyyy hh:mm:ss a", "yyyy"]
+)
+def test_patterns_of_other_places_are_fine(written, pattern):
+    text = FULL.replace("yyyy-MM-dd'T'HH:mm:ss", json.dumps(pattern))
+    assert load(written(text), environment=ENVIRONMENT).source.time_format == pattern
+
+
+@pytest.mark.parametrize("folder", ["telemetry/*.csv", "telemetry/2024-0[1-5]", "tele{a,b}"])
+def test_a_folder_that_spark_would_take_for_a_pattern_is_refused(written, folder):
+    text = FULL.replace("csv: telemetry/", f"csv: {json.dumps(folder)}")
+    assert "pathGlobFilter" in refused(written(text)).message
+
+
+def test_a_file_in_this_folder_is_told_by_its_short_name(written, monkeypatch):
+    file = written(FULL.replace("value:", "valeu:", 1))
+    monkeypatch.chdir(file.parent)
+    assert str(refused(file)).startswith("aomg.yaml, line ")
+    monkeypatch.chdir("/")
+    assert str(refused(file)).startswith(f"{str(file)[1:]}, line ")
+
+
+TRUE_OR_FALSE = [name for name in (*ALLOWED["csv"], *ALLOWED["jsonl"]) if name.startswith("allow")]
+TRUE_OR_FALSE += ["header", "multiLine", "recursiveFileLookup", "latestFirst", "fileNameOnly", "mergeSchema"]
+TRUE_OR_FALSE += ["ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"]
+GOOD = dict.fromkeys(TRUE_OR_FALSE, "true") | {"maxColumns": "9", "maxCharsPerColumn": "-1", "maxFileAge": "7d"}
+GOOD |= {"encoding": "ISO-8859-1"}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("header", "yes", "must be true or false"),
+        ("multiLine", "1", "must be true or false"),
+        ("recursiveFileLookup", "deep", "must be true or false"),
+        ("maxColumns", "many", "must be a whole number"),
+        ("encoding", "latin1", "must be UTF-8, US-ASCII, ISO-8859-1"),
+        ("quote", "''", "must be one character"),
+        ("sep", "", "must not be empty"),
+        ("maxFileAge", "a week", "must be a time such as 90s"),
+    ],
+)
+def test_a_value_that_spark_would_refuse_when_it_runs_is_refused_before(written, option, value, said):
+    text = FULL.replace('{header: true, sep: ";"}', json.dumps({option: value}))
+    problem = refused(written(text))
+    assert f"the option {option!r} in source.options {said}" in problem.message and problem.line
+
+
 def test_every_allowed_option_is_accepted_and_of_its_own_kind_only(written):
     for kind in ("parquet", "csv", "jsonl"):
-        some = dict.fromkeys(ALLOWED[kind], "x")
+        some = dict.fromkeys(ALLOWED[kind], "x") | {name: GOOD[name] for name in ALLOWED[kind] if name in GOOD}
         text = FULL.replace("csv: telemetry/", f"{kind}: telemetry/").replace(
             '{header: true, sep: ";"}', json.dumps(some)
         )

@@ -128,6 +128,41 @@ def test_a_command_that_is_not_there_is_refused_with_its_line(tmp_path: Path) ->
         inspect(configured(tmp_path, receivers="[{command: [no-such-program]}]"))
 
 
+@pytest.mark.parametrize(
+    ("rule", "key"),
+    [
+        ("expr: p95 > 4ms\n        labels: {severity: page}", "expr"),
+        ("expr: p99 > 4ms\n        labels: {host: page}", "labels"),
+        ("expr: p99 > 4ms\n        for: 2m\n        annotations: {summary: '{{ p95 }}'}", "annotations"),
+    ],
+)
+def test_what_is_wrong_in_a_rule_has_the_line_of_its_key(tmp_path: Path, rule: str, key: str) -> None:
+    configured(tmp_path)
+    file = tmp_path / "aomg.yaml"
+    head = file.read_text().partition("      - {alert")[0]
+    file.write_text(f"{head}      - alert: Slow\n        {rule}\n")
+    with pytest.raises(ConfigError) as found:
+        inspect(load(file))
+    assert file.read_text().splitlines()[found.value.line - 1].strip().startswith(f"{key}:")
+
+
+@pytest.mark.parametrize(("written", "line"), [("state: state/", 2), ("parquet: out/results", 5)])
+def test_a_place_that_cannot_be_written_to_is_told_with_its_line(tmp_path: Path, written: str, line: int) -> None:
+    configured(tmp_path)
+    (tmp_path / "file").write_text("")
+    file = tmp_path / "aomg.yaml"
+    file.write_text(file.read_text().replace(written, written.partition(":")[0] + ": file/below"))
+    with pytest.raises(ConfigError, match=r"file is a file, and .* was to be a folder") as found:
+        inspect(load(file))
+    assert {problem.line for problem in found.value.problems} == {line}
+
+
+def test_a_folder_in_the_place_of_a_file_is_refused_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    with pytest.raises(ConfigError, match=r"line 6: .*logs is a folder, and was to be a file"):
+        inspect(configured(tmp_path, receivers="[{log: logs}]"))
+
+
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as found:
         inspect(configured(tmp_path, expr="p95 > 4ms", receivers="[{command: [no-such-program]}]", rtt_us=None))

@@ -9,7 +9,7 @@ import pytest
 from listening import HANG_UP, HEARD_BUT_SILENT, OK, SLOW, listening
 from made import MINUTE, NOON, alert, quick_disk, told
 
-from aomg.monitor import notify
+from aomg.monitor import undelivered
 from aomg.monitor.delivery import NotDelivered
 from aomg.monitor.notify import Backoff, Notifier
 from aomg.monitor.receivers import Webhook
@@ -30,6 +30,7 @@ class Silent:
     """A receiver that remembers, and fails while it is told to."""
 
     kind = "silent"
+    identity = "nowhere"
     notified = frozenset({"firing", "resolved"})
     repeat_every = None
     patience = 3600.0
@@ -101,8 +102,8 @@ def test_a_receiver_that_is_down_holds_up_neither_the_others_nor_the_stream(tmp_
     assert down.attempts.acquire(timeout=30)
     first, second = notifier.status()
     assert (first.waiting, first.delivered, first.failing) == (10, 0, "down")
-    assert notifier.close(0.2) == {"silent-1": 10}
-    assert [one["id"] for one in up.heard] == [one.id for one in day_of_alerts(10)] and second.name == "silent-2"
+    assert notifier.close(0.2) == {first.name: 10}
+    assert [one["id"] for one in up.heard] == [one.id for one in day_of_alerts(10)] and second.name == f"{first.name}-2"
 
 
 def test_what_was_not_delivered_is_told_after_the_next_start(tmp_path):
@@ -111,7 +112,7 @@ def test_what_was_not_delivered_is_told_after_the_next_start(tmp_path):
     alerts = day_of_alerts(6)
     notifier = Notifier(tmp_path, [receiver], AT_ONCE)
     notifier.send(0, alerts[:4])
-    assert receiver.attempts.acquire(timeout=30) and notifier.close(0) == {"silent-1": 4}
+    assert receiver.attempts.acquire(timeout=30) and list(notifier.close(0).values()) == [4]
     receiver.works.set()
     notifier = Notifier(tmp_path, [receiver], AT_ONCE)
     notifier.send(1, alerts[4:])
@@ -160,7 +161,7 @@ def test_what_a_receiver_refuses_is_recorded_and_does_not_hold_up_the_rest(tmp_p
         notifier.close(LONG)
         (status,) = notifier.status()
     (line,) = [json.loads(line) for line in (tmp_path / "undelivered.jsonl").read_text().splitlines()]
-    assert line["receiver"] == "webhook-1" and line["alert"]["id"] == alerts[1].id
+    assert line["receiver"] == status.name and line["alert"]["id"] == alerts[1].id
     assert line["reason"] == f"{receiver.url}/hook answered 400: no such team"
     assert (status.delivered, status.given_up, status.waiting) == (3, 1, 0)
     assert "hunter2" not in caplog.text + json.dumps(line) + repr(status)
@@ -191,7 +192,7 @@ def test_too_many_that_wait_push_out_the_oldest(tmp_path):
 
 
 def test_the_record_of_what_was_not_delivered_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(notify, "_MOST_BYTES", 2_000)
+    monkeypatch.setattr(undelivered, "_MOST_BYTES", 2_000)
     receiver = Silent()
     receiver.works.clear()
     receiver.patience = 0.0

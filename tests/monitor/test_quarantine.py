@@ -86,6 +86,7 @@ def test_counts_of_many_batches_survive_restarts(tmp_path):
         one.keep(number, refused(number, 3))
         one.keep(number, refused(number, 2))
     assert one.counts() == {"no time": 60, "no value": 60}
+    assert json.loads((tmp_path / "counts.json").read_text())["total"] == one.counts()
     one.keep(3, refused(3, 2))  # long ago
     assert sum(one.counts().values()) == 120
 

@@ -147,3 +147,25 @@ def test_a_header_in_another_order_is_an_error_and_not_read_by_place(spark: Spar
     asked = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}, options: {{header: true}}")
     with pytest.raises(PySparkException, match="CSV header does not conform"):
         rows(spark, events_of(spark, asked).good, tmp_path)
+
+
+def test_a_row_whose_label_cannot_be_read_is_refused_once_by_the_queries_that_go_by_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = written(
+        tmp_path,
+        "a.csv",
+        "2026-03-01T12:00:00Z,a,1,7\n2026-03-01T12:00:00Z,b,one,7\n2026-03-01T12:00:00Z,c,,7\n",
+    )
+    by_rack = "  by_rack: {value: rtt_us, by: [rack], size: 1 minute, period: 10 seconds, quantiles: [0.5]}\n"
+    asked = config(tmp_path, f"csv: {folder}, columns: {{ts: string, host: string, rack: int, rtt_us: long}}", by_rack)
+    events = events_of(spark, asked)
+    found = {
+        name: {row["host"]: (row["rack"], row["rtt_us"]) for row in rows(spark, events.of(query), tmp_path)}
+        for name, query in asked.queries.items()
+    }
+    assert found["rtt"] == {"a": (1, 7), "b": (None, 7), "c": (None, 7)}, "hosts are readable"
+    assert found["by_rack"] == {"a": (1, 7), "b": (None, None), "c": (None, 7)}, "a missing rack is a key: null"
+    assert events.good.columns == events.of(asked.queries["by_rack"]).columns == ["host", "rack", "rtt_us", "ts"]
+    (refused,) = rows(spark, events.refused, tmp_path)
+    assert (refused["reason"], refused["count"]) == ("rack is no int", 1)

@@ -5,7 +5,8 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ NOTIFIED = ("firing", "resolved")
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+_text = json.encoder.encode_basestring_ascii
 
 
 @dataclass(frozen=True)
@@ -76,17 +78,35 @@ class Alert:
         return self.transition in NOTIFIED
 
     def to_json(self) -> dict[str, Any]:
-        """All of it in JSON's types: times as text, null for a bound that is not known."""
-        told = asdict(self)
-        for name in ("start", "end", "started", "fired"):
-            told[name] = None if told[name] is None else time_text(told[name])
-        told["quantities"] = {
-            name: [part if math.isfinite(part) else None for part in parts] for name, parts in self.quantities.items()
+        """All of it in JSON's own types: times as text, null for a bound that is not known. Some microseconds."""
+        told: dict[str, Any] = {
+            "id": self.id,
+            "rule": self.rule,
+            "group": self.group,
+            "transition": self.transition,
+            "labels": dict(self.labels),
+            "annotations": dict(self.annotations),
+            "start": time_text(self.start),
+            "end": time_text(self.end),
+            "certainty": self.certainty,
+            "quantities": {
+                name: [float(part) if math.isfinite(part) else None for part in parts]
+                for name, parts in self.quantities.items()
+            },
+            "count": None if self.count is None else int(self.count),
+            "started": time_text(self.started),
+            "fired": None if self.fired is None else time_text(self.fired),
+            "batch": int(self.batch),
         }
-        if self.fleet is None:
-            del told["fleet"]
-        else:
-            told["fleet"]["members"] = list(self.fleet.members)
+        if self.fleet is not None:
+            told["fleet"] = {
+                "violating": int(self.fleet.violating),
+                "total": int(self.fleet.total),
+                "members": list(self.fleet.members),
+                "silent": int(self.fleet.silent),
+                "suspect": self.fleet.suspect,
+            }
+        told["units"] = dict(self.units)
         return told
 
     @classmethod
@@ -126,8 +146,14 @@ class Alert:
 
 def alert_id(group: str, rule: str, labels: Mapping[str, str | None], transition: str, end: int) -> str:
     """The same in every process for the same transition, and another for every other."""
-    told = canonical([group, rule, dict(labels), transition, end])
+    # what `canonical` makes of [group, rule, labels, transition, end], in a fifth of the time
+    named = ",".join(f"{_text(name)}:{_text_or_null(labels[name])}" for name in sorted(labels))
+    told = f"[{_text(group)},{_text(rule)},{{{named}}},{_text(transition)},{end}]"
     return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+
+
+def _text_or_null(text: str | None) -> str:
+    return "null" if text is None else _text(text)
 
 
 def canonical(told: Any) -> str:
@@ -135,6 +161,7 @@ def canonical(told: Any) -> str:
     return _ENCODER.encode(told)
 
 
+@lru_cache(maxsize=4096)  # the alerts and rows of a window end share their times
 def time_text(microseconds: int) -> str:
     """ISO 8601 in UTC; microseconds only where there are any.
 

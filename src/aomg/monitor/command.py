@@ -1,13 +1,13 @@
 """What `aomg run` and `aomg check` do: load, inspect, run with a view, and sum up."""
 
 import json
+import shutil
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import Console
@@ -131,17 +131,24 @@ def run(
     return summary
 
 
-def demo(console: Console) -> bool:
-    """Run the shipped example in a folder of its own, then say which incidents were found. True if all, and no other.
+def example_in(folder: Path) -> Path:
+    """A copy of the shipped example in a folder, which is made if need be. Raises ConfigError if it is not empty."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder} is not empty; give a folder that is new, or empty it")
+    folder.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.copyfile(EXAMPLE, folder / EXAMPLE.name))
 
-    Takes about two minutes; leaves nothing behind.
+
+def demo(console: Console, example: Path) -> bool:
+    """Run the example where it lies, then say which incidents were found. True if all, and no other.
+
+    Takes about two minutes. What it writes is beside it.
     """
     from aomg.monitor.rehearsal import rehearsed
     from aomg.streams import podsets
 
-    with TemporaryDirectory(prefix="aomg-demo-") as folder:
-        summary = run(console, EXAMPLE, folder=Path(folder))
-    asked = load(EXAMPLE, folder=folder).source.generate
+    summary = run(console, example)
+    asked = load(example).source.generate
     incidents = podsets(seed=asked.seed, rate=asked.rate).incidents if asked is not None else ()
     found = rehearsed(incidents, [Alert.from_json(alert) for alert in summary["alerts"]])
     console.print()

@@ -61,8 +61,14 @@ def compact(folder: Path, day: str) -> Compacted | None:
 
 
 def days_over(folder: Path) -> list[str]:
-    """The days that are over, because results of a later one are there: those to compact."""
-    return days(folder)[:-1]
+    """The days that are over, because results of a later one are there: those to compact.
+
+    Raises SinkError where there are no results at all.
+    """
+    there = days(folder)
+    if not there:
+        raise SinkError(f"{folder} holds no results yet: it has no folder day=...")
+    return there[:-1]
 
 
 def _join(folder: Path, ours: Path, joined: list[tuple[tuple[int, int], Path]]) -> Compacted:

@@ -154,6 +154,8 @@ class RuleConfig:
         Microseconds; remember is None for one window's size.
     at_most
         Of a target: the limit as written, such as 200ms or 0.9.
+    lines
+        Of the keys that only the rules can check: expr, labels, annotations, quantile and at_most.
     """
 
     kind: Literal["alert", "fleet", "target"]
@@ -174,11 +176,12 @@ class RuleConfig:
     annotations: dict[str, str] = field(default_factory=dict)
     quantile: str | None = None
     at_most: str | None = None
+    lines: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Config:
-    """All of a configuration. `queries` and `rules` are in the order of the file."""
+    """All of a configuration. `queries` and `rules` are in the order of the file, `lines` those of keys in it."""
 
     file: Path
     source: SourceConfig
@@ -191,6 +194,7 @@ class Config:
     sinks: SinksConfig
     receivers: tuple[ReceiverConfig, ...]
     rules: tuple[RuleConfig, ...]
+    lines: Mapping[str, int] = field(default_factory=dict)
 
 
 def load(path: str | Path, *, folder: str | Path | None = None, environment: Mapping[str, str] | None = None) -> Config:

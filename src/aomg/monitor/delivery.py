@@ -30,6 +30,9 @@ class Receiver(Protocol):
     kind: str
     """alertmanager, webhook, command or log."""
 
+    identity: str
+    """What it is, without secrets: by this its alerts that wait are found again after a restart."""
+
     notified: frozenset[str]
     """The transitions that it wants to hear of."""
 

@@ -54,6 +54,12 @@ class ConfigError(AomgError, ValueError):
         return "\n".join(problem._told() for problem in self.problems)
 
     def _told(self) -> str:
-        place = [str(self.file)] if self.file is not None else []
+        place = [_shown(self.file)] if self.file is not None else []
         place += [f"line {self.line}"] if self.line is not None else []
         return ": ".join([", ".join(place), self.message]) if place else self.message
+
+
+def _shown(file: str | Path) -> str:
+    """A path as it is shortest from here."""
+    path = Path(file)
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

@@ -36,6 +36,8 @@ class HttpPost:
     def __init__(self, url: str | Secret, headers: Mapping[str, str | Secret], timeout: float) -> None:
         checked = address(url)
         parts, visible = urlsplit(checked.reveal()), urlsplit(repr(checked))
+        if isinstance(url, Secret) and repr(url).startswith(f"{visible.scheme}://{visible.netloc}"):
+            visible = urlsplit(repr(url))  # the configuration says what of it may be seen
         self.shown = urlunsplit(visible._replace(path=_LONG.sub("***", visible.path)))  # a long part may be a token
         self._url = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path or "/", parts.query, ""))
         self._headers = {"Content-Type": "application/json", "User-Agent": "aomg"}

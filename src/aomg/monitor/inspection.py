@@ -5,18 +5,15 @@ All of it without Spark, in a second or so, before anything is started or writte
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from aomg.monitor.config import Config, check_rules
+from aomg.monitor.config import Config, SourceConfig, check_rules
 from aomg.monitor.errors import ConfigError
+from aomg.monitor.file_columns import look_at_heads, parquet_columns
 from aomg.monitor.receivers import Command
+from aomg.monitor.source_files import SourceFiles, source_files
 
 LEAST_FREE = 200_000_000  # bytes
-MOST_FOOTERS = 200
 
 
 def inspect(config: Config) -> None:
@@ -44,45 +41,29 @@ def _look_at_source(config: Config) -> None:
         raise ConfigError(f"the source folder {source.path} {what}", source.line)
     if not os.access(source.path, os.R_OK | os.X_OK):
         raise ConfigError(f"the source folder {source.path} cannot be read; give this user the right to", source.line)
-    if source.kind == "parquet":
-        _look_at_columns(config, _parquet_columns(config, source.path))
-    else:
-        _look_at_columns(config, dict.fromkeys(source.columns, ""))
+    try:
+        found = source_files(source.path, source.options)
+    except ConfigError as problem:
+        raise problem.placed(source.line) from None
+    if source.kind == "csv":
+        look_at_heads(source, found.files, found.folder_columns)
+    parquet = source.kind == "parquet"
+    _look_at_columns(config, _parquet_columns(config, found) if parquet else dict.fromkeys(source.columns, ""))
 
 
-def _parquet_columns(config: Config, folder: Path) -> dict[str, str]:
+def _parquet_columns(config: Config, found: SourceFiles) -> dict[str, str]:
     """The columns of the files that are there, and a word on their types; without files, those of the configuration."""
-    schema: pa.Schema | None = None
-    for file in _files(folder):
-        try:
-            schema = pq.read_schema(file)
-        except (pa.ArrowException, OSError) as error:
-            reason = str(error).splitlines()[0]
-            raise ConfigError(
-                f"{file} cannot be read as Parquet ({reason}); mend it, or move it out of the folder",
-                config.source.line,
-            ) from error
-    if schema is None:
-        if config.source.columns:
-            return dict.fromkeys(config.source.columns, "")
-        raise ConfigError(
-            f"there is no Parquet file in {folder} yet, so the columns are not known: "
-            "say them under columns, or start when the first file is there",
-            config.source.line,
-        )
-    return {field.name: _kind(field.type) for field in schema}
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    visible = (p for p in sorted(folder.iterdir()) if p.is_file() and not p.name.startswith((".", "_")))
-    for _, file in zip(range(MOST_FOOTERS), visible, strict=False):
-        yield file
-
-
-def _kind(kind: pa.DataType) -> str:
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return "number"
-    return "time" if pa.types.is_timestamp(kind) else str(kind)
+    source = config.source
+    if found.files:
+        columns = parquet_columns(source, found.files)
+        return {**columns, **{name: columns.get(name, "") for name in found.folder_columns}}
+    if source.columns:
+        return dict.fromkeys(source.columns, "")
+    raise ConfigError(
+        f"there is no Parquet file in {source.path} yet, so the columns are not known: "
+        "say them under columns, or start when the first file is there",
+        source.line,
+    )
 
 
 def _look_at_columns(config: Config, columns: dict[str, str]) -> None:
@@ -92,6 +73,8 @@ def _look_at_columns(config: Config, columns: dict[str, str]) -> None:
         problems.append(
             ConfigError(f"the source has no column {config.source.time!r}; {there_are}", config.source.line)
         )
+    elif config.source.kind == "parquet" and (said := _no_time(config.source, columns[config.source.time])):
+        problems.append(ConfigError(said, config.source.line))
     for query in config.queries.values():
         for name in (query.value, *query.by.values()):
             if name not in columns:
@@ -104,6 +87,16 @@ def _look_at_columns(config: Config, columns: dict[str, str]) -> None:
             )
     if problems:
         raise ConfigError.together(problems)
+
+
+def _no_time(source: SourceConfig, holds: str) -> str | None:
+    """Why a column of Parquet files cannot tell the time as it is asked to; None if it can."""
+    if holds == "number" and not source.time_format.startswith("epoch"):
+        how = "time_format: epoch_s, epoch_ms or epoch_us"
+        return f"column {source.time!r} holds numbers; say how they tell the time: {how}"
+    if holds not in ("number", "time", "string", ""):
+        return f"column {source.time!r} holds {holds}, which tells no time; give another column"
+    return None
 
 
 def _look_at_receivers(config: Config) -> None:
@@ -119,20 +112,36 @@ def _look_at_receivers(config: Config) -> None:
 def _look_at_folders(config: Config) -> None:
     """Every place that is written to exists or can be made, and has some room."""
     sinks = (*config.sinks.results, *config.sinks.summaries, *config.sinks.alerts)
-    folders = {config.state, config.quarantine.folder}
-    folders |= {sink.path if sink.kind == "parquet" else sink.path.parent for sink in sinks if sink.path is not None}
-    folders |= {receiver.path.parent for receiver in config.receivers if receiver.path is not None}
-    problems = []
-    for folder in sorted(folders):
-        there = next(path for path in (folder, *folder.parents) if path.exists())
-        if not there.is_dir():
-            problems.append(ConfigError(f"{there} is a file, and {folder} was to be a folder; give another path"))
-        elif not os.access(there, os.W_OK | os.X_OK):
-            problems.append(ConfigError(f"{there} cannot be written to; give another path, or this user the right to"))
-        elif shutil.disk_usage(there).free < LEAST_FREE:
-            free = shutil.disk_usage(there).free / 1e6
-            problems.append(
-                ConfigError(f"the disk of {there} has {free:,.0f} MB left; free some, or give another path")
-            )
+    folders = {config.state: config.lines.get("state")}
+    if not config.quarantine.folder.is_relative_to(config.state):
+        folders[config.quarantine.folder] = config.lines.get("quarantine")
+    for sink in sinks:
+        if sink.path is not None:
+            folders.setdefault(sink.path if sink.kind == "parquet" else sink.path.parent, sink.line)
+            if sink.kind != "parquet" and sink.path.is_dir():
+                raise ConfigError(f"{sink.path} is a folder, and was to be a file; give another path", sink.line)
+    for receiver in config.receivers:
+        if receiver.path is not None:
+            folders.setdefault(receiver.path.parent, receiver.line)
+            if receiver.path.is_dir():
+                raise ConfigError(
+                    f"{receiver.path} is a folder, and was to be a file; give another path", receiver.line
+                )
+    problems = [ConfigError(said, line) for folder, line in folders.items() if (said := _not_writable(folder))]
     if problems:
         raise ConfigError.together(problems)
+
+
+def _not_writable(folder: Path) -> str | None:
+    """Why nothing can be written to a folder, which need not be there yet; None if it can."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
+        return f"{there} is a file, and {folder} was to be a folder; give another path"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"{there} cannot be written to; give another path, or this user the right to"
+    room = shutil.disk_usage(there)
+    if not room.total:
+        return f"{there} is no place for files; give another path"
+    if room.free < LEAST_FREE:
+        return f"the disk of {there} has {room.free / 1e6:,.0f} MB left; free some, or give another path"
+    return None

@@ -23,6 +23,7 @@ from aomg.monitor.whole_files import SinkError, flush_folder, reason
 
 _HEAD = re.compile(rb'\{"batch":(\d+),(?:"stream":"([^"\\]*)",)?')
 _BLOCK = 1 << 16
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 class JsonLinesSink:
@@ -93,8 +94,7 @@ class JsonLinesSink:
 
 def line_of(told: Mapping[str, object]) -> bytes:
     """A JSON object as a line."""
-    text = json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return f"{text}\n".encode("utf-8", "backslashreplace")
+    return f"{_ENCODER.encode(told)}\n".encode("utf-8", "backslashreplace")
 
 
 def _append(raw: FileIO, keep: int, text: bytes) -> int:

@@ -64,6 +64,10 @@ def _remedy(name: str, known: Mapping[str, Column | Flag], config: "QueryConfig"
         quantile = (Decimal(f"{match[1]}.{match[2] or 0}") / 100).normalize()
         if 0 < quantile <= 1 and quantile_name(quantile) == name:
             return f"; add {quantile:f} to quantiles of {config.name}"
+        if quantile > 1 and match[2] is None:  # p999 is how some write p99.9
+            meant = Decimal(f"0.{match[1]}").normalize()
+            added = "" if quantile_name(meant) in known else f", and add {meant:f} to quantiles of {config.name}"
+            return f"; write {quantile_name(meant)}{added}"
         return f"; did you mean {quantile_name(quantile)}?" if quantile_name(quantile) in known else ""
     if match := _THRESHOLD.fullmatch(name):
         sign = "-" if match[1] else ""

@@ -4,7 +4,6 @@ What is to be told is on disk (outbox.py) before `send` returns. Each receiver h
 the order, so one that is down holds up neither the others nor the stream.
 """
 
-import json
 import logging
 import random
 import threading
@@ -14,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aomg.monitor.alerts import Alert, time_text
+from aomg.monitor.alerts import Alert
 from aomg.monitor.delivery import NotDelivered, Receiver
 from aomg.monitor.outbox import Entry, Outbox
-from aomg.monitor.result_rows import plain
+from aomg.monitor.receiver_names import names_of
+from aomg.monitor.undelivered import Undelivered
 from aomg.monitor.whole_files import SinkError
 
 _LOG = logging.getLogger(__name__)
-_MOST_BYTES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -60,29 +59,34 @@ class Notifier:
     def __init__(
         self, folder: Path, receivers: Sequence[Receiver], backoff: Backoff | None = None, most: int = 10_000
     ) -> None:
-        self._undelivered = folder / "undelivered.jsonl"
-        names: dict[str, Receiver] = {}
-        for receiver in receivers:
-            alike = sum(other.kind == receiver.kind for other in names.values())
-            names[f"{receiver.kind}-{alike + 1}"] = receiver
+        self._undelivered = Undelivered(folder / "undelivered.jsonl")
+        names = names_of(receivers)
         self._outbox = Outbox(folder, {name: r.repeat_every is not None for name, r in names.items()}, most)
+        self._forget_abandoned()
         self._change = threading.Condition()
         self._stopped = threading.Event()
         self._senders = [_Sender(self, name, receiver, backoff or Backoff()) for name, receiver in names.items()]
         for sender in self._senders:
             sender.start()
 
+    def _forget_abandoned(self) -> None:
+        """Record what waits for receivers that the configuration has no longer."""
+        for name, alerts in self._outbox.abandoned().items():
+            if alerts:
+                _LOG.warning("%s is gone; %d alerts that waited for it are in undelivered.jsonl", name, len(alerts))
+            self._undelivered.add(name, alerts, "the receiver is no longer in the configuration")
+            self._outbox.forget(name)
+
     def send(self, batch: int, alerts: Sequence[Alert]) -> None:
         """Take the alerts of a batch; returns when they are on the disk, and does not wait for any receiver.
 
         Raises SinkError where they cannot be kept: then the batch is not done.
         """
-        told = [{**plain(alert.to_json()), "id": alert.id, "batch": batch} for alert in alerts]
         wanted = {transition for sender in self._senders for transition in sender.notified}
-        dropped = self._outbox.put([alert for alert in told if alert["transition"] in wanted])
+        told = [{**alert.to_json(), "batch": batch} for alert in alerts if alert.transition in wanted]
+        dropped = self._outbox.put(told)
         for sender in self._senders:
-            for alert in dropped.get(sender.name, ()):
-                sender.give_up(alert, "too many alerts were waiting")
+            sender.give_up(dropped.get(sender.name, ()), "too many alerts were waiting")
         with self._change:
             self._change.notify_all()
 
@@ -176,7 +180,7 @@ class _Sender(threading.Thread):
                 why, wait = str(error), error.wait
                 if error.final or time.monotonic() - since > self._receiver.patience:
                     self._tell(why)
-                    self.give_up(entry.alert, why)
+                    self.give_up([entry.alert], why)
                     self._past(entry)
                     return
             except Exception as error:  # a fault of ours must not end the thread, nor the alert
@@ -209,16 +213,7 @@ class _Sender(threading.Thread):
             _LOG.warning("an alert was not delivered: %s", why)
         self._failing = why
 
-    def give_up(self, alert: Mapping[str, Any], why: str) -> None:
-        """Record an alert that this receiver will not get."""
-        self._given_up += 1
-        at = time_text(int(time.time()) * 1_000_000)
-        line = json.dumps({"at": at, "receiver": self.name, "reason": why, "alert": alert}, ensure_ascii=False) + "\n"
-        with self._change:
-            try:
-                if self._undelivered.exists() and self._undelivered.stat().st_size > _MOST_BYTES:
-                    self._undelivered.replace(self._undelivered.with_name("undelivered.1.jsonl"))
-                with self._undelivered.open("ab") as raw:
-                    raw.write(line.encode("utf-8", "backslashreplace"))
-            except OSError as error:
-                _LOG.warning("%s cannot be written (%s)", self._undelivered, error.strerror)
+    def give_up(self, alerts: Sequence[Mapping[str, Any]], why: str) -> None:
+        """Record alerts that this receiver will not get."""
+        self._given_up += len(alerts)
+        self._undelivered.add(self.name, alerts, why)

@@ -4,7 +4,7 @@ Options that name classes to load are not among them, nor those that the monitor
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.kinds import secret_text, table
@@ -123,6 +123,25 @@ _INSTEAD = {
     "topic": "use topic beside options",
     "kafka.group.id": "use groupIdPrefix; Spark makes the group's name",
 }
+_BOOLEAN = {
+    *("recursiveFileLookup", "latestFirst", "fileNameOnly", "mergeSchema", "header", "multiLine"),
+    *("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "failOnDataLoss"),
+    *(name for name in ALLOWED["jsonl"] if name.startswith("allow")),
+}
+_WHOLE = {
+    *("maxColumns", "maxCharsPerColumn", "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "minPartitions"),
+    *("kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs"),
+}
+_ENCODINGS = ("UTF-8", "US-ASCII", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE", "UTF-32")
+_VALUES: tuple[tuple[Collection[str], Callable[[str], object], str], ...] = (
+    (_BOOLEAN, lambda text: text.lower() in ("true", "false"), "must be true or false"),
+    (_WHOLE, lambda text: re.fullmatch(r"-?\d{1,18}", text), "must be a whole number"),
+    (("encoding",), lambda text: text.upper() in _ENCODINGS, f"must be {', '.join(_ENCODINGS[:-1])} or UTF-32"),
+    (("quote", "escape", "comment", "charToEscapeQuoteEscaping"), lambda text: len(text) < 2, "must be one character"),
+    (("sep", "lineSep"), bool, "must not be empty"),
+    (("maxFileAge",), re.compile(r"\d{1,15}(us|ms|s|m|min|h|d)?").fullmatch, "must be a time such as 90s, 12h or 7d"),
+)
+"""What Spark would refuse only when it runs, and what to say of it."""
 _LOGIN = re.compile(
     r"\s*(org\.apache\.kafka\.common\.security\.(plain\.Plain|scram\.Scram|oauthbearer\.OAuthBearer)"
     r"|com\.sun\.security\.auth\.module\.Krb5)LoginModule\s"
@@ -158,7 +177,7 @@ def _refusal(name: str, value: str | Secret, kind: str, small: Mapping[str, str]
         plain = value.reveal() if isinstance(value, Secret) else value
         if name == "kafka.sasl.jaas.config" and not _LOGIN.match(plain):
             return "must begin with Kafka's Plain, Scram or OAuthBearer, or Java's Krb5 login module"
-        return None
+        return next((said for names, good, said in _VALUES if name in names and not good(plain)), None)
     if name.lower() in small:
         return f"is written {small[name.lower()]}"
     if name.lower() in _INSTEAD:

@@ -1,11 +1,12 @@
 """What is still to be told to whom, on disk: a file for each batch that has alerts, and how far each receiver is.
 
-`0000000012.json` holds alerts in their order; `webhook-1.json` says which of them comes next for that receiver. A file
-goes when all receivers are past it, but for the last few: by them a batch that is repeated after a crash is recognised,
-and nothing of it is told twice that is known to be delivered.
+`0000000012.json` holds alerts in their order; a file for each receiver (receiver_names.py says how it is called) tells
+which of them comes next for it. A file of alerts goes when all receivers are past it, but for the last few: by them a
+batch that is repeated after a crash is recognised, and nothing of it is told twice that is known to be delivered.
 """
 
 import json
+import logging
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -15,9 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from aomg.errors import StateError
+from aomg.monitor.receiver_names import moved
 from aomg.monitor.whole_files import SinkError, locked, put, reason
 
 _ENTRY = re.compile(r"(\d{10,})\.json")
+_QUEUE = re.compile(r"([a-zA-Z].*?)(?<!\.firing)\.json")
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,11 @@ class Outbox:
             raise
 
     def _load(self, receivers: Mapping[str, bool]) -> None:
+        for old, new in moved(receivers, self._queues()).items():
+            _LOG.warning("%s takes over what waited for %s", new, old)
+            for name in (f"{old}.firing.json", f"{old}.json"):  # the place last: until then it is done again
+                if (self._folder / name).exists():
+                    (self._folder / name).replace(self._folder / name.replace(old, new, 1))
         found = (_ENTRY.fullmatch(path.name) for path in self._folder.iterdir())
         self._entries: dict[int, list[dict[str, Any]]] = {}
         for number in sorted(int(match[1]) for match in found if match):
@@ -75,6 +84,32 @@ class Outbox:
                 number, index = self._at[name]
                 for alert in self._entries.get(number, [])[:index]:
                     _follow(self._firing[name], alert)
+
+    def _queues(self) -> list[str]:
+        """The names of all receivers that have a place here, also of those that are no longer there."""
+        found = (_QUEUE.fullmatch(path.name) for path in self._folder.iterdir())
+        return sorted(match[1] for match in found if match)
+
+    def abandoned(self) -> dict[str, list[dict[str, Any]]]:
+        """What waits for receivers that are no longer there, by their names."""
+        with self._change:
+            found = {}
+            for name in self._queues():
+                if name not in self._at:
+                    place = self._read(f"{name}.json", dict)
+                    first = (place["number"], place["index"])
+                    waiting = ((at, alert) for at, entry in self._entries.items() for alert in enumerate(entry))
+                    found[name] = [alert for at, (index, alert) in waiting if (at, index) >= first]
+            return found
+
+    def forget(self, name: str) -> None:
+        """Drop the place of a receiver that is no longer there."""
+        with self._change:
+            for file in (self._folder / f"{name}.firing.json", self._folder / f"{name}.json"):
+                try:
+                    file.unlink(missing_ok=True)
+                except OSError as error:
+                    raise SinkError(reason(error, file)) from error
 
     def _read(self, name: str, kind: type) -> Any:
         file = self._folder / name

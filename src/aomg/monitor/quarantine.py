@@ -55,11 +55,7 @@ class Quarantine:
 
     def counts(self) -> dict[str, int]:
         """How many rows were refused since the folder was made, by reason; the most frequent first."""
-        total: dict[str, int] = dict(self._counts["before"])
-        for part in self._counts["batches"].values():
-            for name, count in part.items():
-                total[name] = total.get(name, 0) + count
-        return dict(sorted(total.items(), key=lambda pair: (-pair[1], pair[0])))
+        return _total(self._counts)
 
     def keep(self, batch: int, rows: Sequence[Refused]) -> None:
         """Take the refused rows of a batch, in any order, instead of what it brought before."""
@@ -116,7 +112,8 @@ class Quarantine:
             last = int(number)
         new = {"stream": self._stream, "last": last, "before": before, "batches": batches}
         if new != self._counts:
-            put(self._folder / "counts.json", (json.dumps(new, indent=1) + "\n").encode())
+            total = _total(new)  # for people; the parts are what repeats are told by
+            put(self._folder / "counts.json", (json.dumps({"total": total, **new}, indent=1) + "\n").encode())
             self._counts = new
 
     def _read(self) -> dict[str, Any]:
@@ -125,6 +122,7 @@ class Quarantine:
             return {"stream": self._stream, "last": -1, "before": {}, "batches": {}}
         try:
             told = json.loads(file.read_text("utf-8"))
+            told.pop("total", None)
             parts = [told["before"], *told["batches"].values()]
             fits = isinstance(told["last"], int) and "stream" in told
             fits = fits and all(isinstance(count, int) for part in parts for count in part.values())
@@ -133,6 +131,14 @@ class Quarantine:
         if not fits:
             raise StateError(f"{file} is damaged; remove it, and refused rows are counted from 0 again")
         return told  # type: ignore[no-any-return]
+
+
+def _total(counts: dict[str, Any]) -> dict[str, int]:
+    total: dict[str, int] = dict(counts["before"])
+    for part in counts["batches"].values():
+        for name, count in part.items():
+            total[name] = total.get(name, 0) + count
+    return dict(sorted(total.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def _order(row: Refused) -> tuple[str, str, str, int]:

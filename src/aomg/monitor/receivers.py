@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from aomg.monitor.alerts import NOTIFIED, Alert
 from aomg.monitor.delivery import NotDelivered
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.http_post import HttpPost
-from aomg.monitor.secret import Secret
+from aomg.monitor.secret import Secret, redacted
 from aomg.monitor.sinks import labels_text
 
 _A_DAY = 86_400.0
@@ -49,6 +50,7 @@ class Webhook:
         self, url: str | Secret, headers: Mapping[str, str | Secret] | None = None, timeout: float = 5.0
     ) -> None:
         self._post = HttpPost(url, headers or {}, timeout)
+        self.identity = self._post.shown.rstrip("/")
 
     def __repr__(self) -> str:
         return f"webhook {self._post.shown}"
@@ -80,7 +82,8 @@ class Alertmanager:
         plain = (url.reveal() if isinstance(url, Secret) else url).rstrip("/")
         if "?" not in plain and not plain.endswith("/api/v2/alerts"):
             plain += "/api/v2/alerts"
-        self._post = HttpPost(Secret(plain) if isinstance(url, Secret) else plain, headers or {}, timeout)
+        self._post = HttpPost(Secret(plain, repr(url)) if isinstance(url, Secret) else plain, headers or {}, timeout)
+        self.identity = self._post.shown.rstrip("/")
 
     def __repr__(self) -> str:
         return f"alertmanager {self._post.shown}"
@@ -133,6 +136,7 @@ class Command:
                                       "$labels.NAME and $annotations.NAME")  # fmt: skip
         self._arguments = list(arguments)
         self._timeout = timeout
+        self.identity = " ".join(takewhile(_is_plain_word, arguments)) or arguments[0]
 
     def __repr__(self) -> str:
         return f"command {self._arguments[0]}"  # arguments may hold a password
@@ -180,6 +184,7 @@ class Log:
 
     def __init__(self, file: Path) -> None:
         self._file = file
+        self.identity = str(file)
 
     def __repr__(self) -> str:
         return f"log {self._file}"
@@ -206,6 +211,11 @@ class Log:
 
     def repeat(self, alerts: Sequence[Mapping[str, Any]]) -> None:
         """Once is enough."""
+
+
+def _is_plain_word(argument: str) -> bool:
+    """Whether an argument says what a program does: options, and what follows them, may hold a password."""
+    return not argument.startswith("-") and "{{" not in argument and redacted(argument) == argument
 
 
 def _filled(text: str, alert: Mapping[str, Any]) -> str:

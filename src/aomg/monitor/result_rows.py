@@ -109,20 +109,51 @@ def codes(column: Any) -> Any:
 
 def records(table: pa.Table) -> Iterator[dict[str, Any]]:
     """Each stored row as JSON has it: labels and estimates by name, times as text, null for what is not finite."""
-    for name in ("start", "end"):
-        table = table.set_column(table.column_names.index(name), name, table[name].cast(pa.int64()))
-    for row in table.to_pylist():
-        names, values = row.pop("label_names", None), row["labels"]
-        if names and values is not None and len(names) == len(values):
-            row["labels"] = dict(zip(names, values, strict=True))
-        for name in ("start", "end"):
-            row[name] = None if row[name] is None else time_text(row[name])
-        row["estimates"] = {
-            part["name"]: {key: part[key] for key in ("value", "low", "high", "method") if part[key] is not None}
-            for part in row["estimates"] or ()
-        }
-        batch = row.pop("batch")
-        yield plain({"batch": batch, **row})
+    columns: dict[str, list[Any]] = {"batch": table["batch"].to_pylist()}
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        if name in ("start", "end"):
+            ends = column.cast(pa.int64()).to_pylist()
+            columns[name] = [None if end is None else time_text(end) for end in ends]
+        elif name == "estimates":
+            columns[name] = _estimates(column)
+        elif pa.types.is_floating(column.type):
+            columns[name] = _finite(column)
+        elif name not in ("batch", "label_names"):
+            columns[name] = column.to_pylist()
+    if "label_names" in table.column_names:
+        columns["labels"] = [
+            dict(zip(called, texts, strict=True)) if called and texts and len(called) == len(texts) else texts
+            for called, texts in zip(table["label_names"].to_pylist(), columns["labels"], strict=True)
+        ]
+    names = tuple(columns)
+    for row in zip(*columns.values(), strict=True):
+        yield dict(zip(names, row, strict=True))
+
+
+def _estimates(column: pa.ListArray) -> list[dict[str, dict[str, Any]]]:
+    """The estimates of every row by name, without the parts that are null in the table."""
+    flat = column.flatten()
+    parts = {name: pc.struct_field(flat, name) for name in ("value", "low", "high", "method")}
+    there = [pc.is_valid(part).to_pylist() for part in parts.values()]
+    told = [_finite(part) if pa.types.is_floating(part.type) else part.to_pylist() for part in parts.values()]
+    if all(all(column) for column in there):
+        each = [dict(zip(parts, values, strict=True)) for values in zip(*told, strict=True)]
+    else:
+        each = [
+            {name: value for name, value, known in zip(parts, values, knowns, strict=True) if known}
+            for values, knowns in zip(zip(*told, strict=True), zip(*there, strict=True), strict=True)
+        ]
+    names = pc.struct_field(flat, "name").to_pylist()
+    found, at = [], 0
+    for length in pc.fill_null(pc.list_value_length(column), 0).to_pylist():
+        found.append(dict(zip(names[at : at + length], each[at : at + length], strict=True)))
+        at += length
+    return found
+
+
+def _finite(column: pa.Array) -> list[float | None]:
+    return [value if value is not None and math.isfinite(value) else None for value in column.to_pylist()]
 
 
 def plain(part: Any) -> Any:

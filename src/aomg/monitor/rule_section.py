@@ -12,6 +12,7 @@ from aomg.monitor.schema import Field, Kind, Section, nearest
 
 _FLEET = ("of", "silent", "remember")
 _ALERT = ("expr", "when", "for", "keep_firing_for", "share", *_FLEET)
+_CHECKED_LATER = ("expr", "labels", "annotations", "quantile", "at_most")
 _TARGET = ("quantile", "at_most")
 
 
@@ -65,7 +66,8 @@ def _rule(queries: Collection[str] | None, group: str, seen: dict[str, int]) -> 
             section.close(why=dict.fromkeys((*_ALERT, "annotations"), "is for alerts; a target has no state"))
         else:
             found |= _alert(section, kind == "fleet")
-        return RuleConfig(kind, named, group, given.node.line, **found)
+        lines = {key: section.line_of(key) for key in _CHECKED_LATER if key in section}
+        return RuleConfig(kind, named, group, given.node.line, lines=lines, **found)
 
     return read
 

@@ -5,7 +5,8 @@ target (targets.py) tells how much is left to a limit. A rule on several queries
 parts of its condition that read a row which is not there, or has fewer than `min_count` events, do not hold.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import lcm
@@ -172,11 +173,21 @@ def build(rule: "RuleConfig", queries: Mapping[str, "QueryConfig"]) -> "Rule | T
         raise ConfigError(f"rule {rule.name}: {problem.message}", problem.line or rule.line) from None
 
 
+@contextmanager
+def _in(rule: "RuleConfig", key: str) -> Iterator[None]:
+    """Let complaints have the line of a key of the rule."""
+    try:
+        yield
+    except ConfigError as problem:
+        raise problem.placed(rule.lines.get(key)) from None
+
+
 def _plain(rule: "RuleConfig", queries: Mapping[str, "QueryConfig"]) -> Rule:
     if rule.expr is None:
         raise ConfigError("it has no expr; write a condition such as p99 > 4ms")
     own = rule.query if rule.query is not None else next(iter(queries)) if len(queries) == 1 else None
-    expression = parse(rule.expr, queries, own)
+    with _in(rule, "expr"):
+        expression = parse(rule.expr, queries, own)
     read = [queries[name] for name in expression.queries]
     for config in read:
         if config.query.counted:
@@ -184,17 +195,21 @@ def _plain(rule: "RuleConfig", queries: Mapping[str, "QueryConfig"]) -> Rule:
         if set(config.labels) != set(read[0].labels):
             raise _cannot_join(read[0], config)
     key_names = read[0].labels
-    for name in rule.labels:
-        if name in key_names or name in RESERVED:
-            raise ConfigError(f"the label {name!r} is taken; call it something else")
-        if "{{" in rule.labels[name]:
-            raise ConfigError(f"the label {name!r} has a template; labels are fixed, annotations may have templates")
+    with _in(rule, "labels"):
+        for name in rule.labels:
+            if name in key_names or name in RESERVED:
+                raise ConfigError(f"the label {name!r} is taken; call it something else")
+            if "{{" in rule.labels[name]:
+                raise ConfigError(
+                    f"the label {name!r} has a template; labels are fixed, annotations may have templates"
+                )
     further: dict[Column, None] = {}
 
     def check(name: str) -> str:
         return _template_name(name, rule, key_names, {c.name: c for c in read}, expression, further)
 
-    annotations = {name: parse_template(text, check) for name, text in rule.annotations.items()}
+    with _in(rule, "annotations"):
+        annotations = {name: parse_template(text, check) for name, text in rule.annotations.items()}
     columns = [leaf for leaf in (*expression.reads, *further) if isinstance(leaf, Column)]
     return Rule(
         name=rule.name,

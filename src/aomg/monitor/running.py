@@ -20,6 +20,7 @@ from aomg.errors import AomgError
 from aomg.monitor.assembly import assembled, checkpoint_of
 from aomg.monitor.config import Config
 from aomg.monitor.generated import Generator
+from aomg.monitor.health import Health
 from aomg.monitor.inspection import inspect
 from aomg.monitor.plan import planned
 from aomg.monitor.progress import Watcher
@@ -67,15 +68,21 @@ class Monitor:
         with locked(self.config.state / "lock", busy):
             claim_state(self.config)
             self._generate()
-            batches = assembled(self.config, self._console, self._watchers)
+            health = Health(self.config.state, self.scans, self._late)
+            batches = assembled(self.config, self._console, (*self._watchers, health))
+            health.waiting = lambda: {one.name: one.waiting for one in batches.notifier.status()}
+            health.started()
+            because = "it failed"
             try:
-                self._run(batches)
+                self._run(batches, health)
+                because = "it was stopped" if self._stop.is_set() else "its source ended"
             finally:
                 if self._generator is not None:
                     self._generator.stop()
                 self.undelivered = batches.notifier.close(_FLUSH_SECONDS)
                 for sink in (*batches.results, *batches.alerts):
                     sink.close()
+                health.ended(because)
 
     def stop(self) -> None:
         """Ask it to end. A micro-batch that is at work then is repeated at the next start."""
@@ -94,8 +101,8 @@ class Monitor:
 
     @property
     def scans(self) -> int:
-        """How often each event is read: Spark counts it as often."""
-        return len(self.config.queries) * (2 if self.config.sinks.summaries else 1) + 1
+        """How often each event is read: Spark counts it as often. Summaries to store share what their query reads."""
+        return len(self.config.queries) + 1
 
     def _generate(self) -> None:
         if self._generator is None:
@@ -111,7 +118,11 @@ class Monitor:
                 self._spark = session("aomg monitor")
         return self._spark
 
-    def _run(self, batches: object) -> None:
+    def _late(self) -> int:
+        """Events that came too late: of the queries, the one that missed most."""
+        return max(counts.late for counts in self.accounts().values())
+
+    def _run(self, batches: object, health: Health) -> None:
         frame = self._planned()
         writer = frame.writeStream.queryName("aomg").outputMode("append").foreachBatch(batches)  # type: ignore[arg-type]
         writer = writer.option("checkpointLocation", str(checkpoint_of(self.config)))
@@ -121,7 +132,8 @@ class Monitor:
             writer = writer.trigger(processingTime=f"{self.config.every / 1e6} seconds")
         self.query = writer.start()
         try:
-            self._watch(self.query)
+            with health.watching(self.query):
+                self._watch(self.query)
         except PySparkException as error:
             raise RunError(explained(str(error), self.config)) from error
         finally:

@@ -78,6 +78,7 @@ def _config(given: Field, file: Path, folder: Folder) -> Config:
         sinks=sinks,
         receivers=receivers,
         rules=rules,
+        lines={name: section.line_of(name) for name in ("state", "quarantine")},
     )
 
 

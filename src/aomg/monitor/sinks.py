@@ -8,7 +8,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from aomg.monitor.alerts import Alert
-from aomg.monitor.result_rows import LabelNames, plain, records, stored
+from aomg.monitor.result_rows import LabelNames, records, stored
 
 __all__ = ["Alert", "ConsoleSink", "Sink", "brief", "labels_text", "lines_of", "number", "title_of"]
 
@@ -34,8 +34,9 @@ def lines_of(batch: int, rows: pa.Table | Sequence[Alert], label_names: LabelNam
         yield from records(stored(batch, rows, label_names))
         return
     for alert in rows:
-        told = plain(alert.to_json())
-        yield {"batch": batch, "id": alert.id, **{key: told[key] for key in told if key not in ("batch", "id")}}
+        told = alert.to_json()
+        del told["batch"]
+        yield {"batch": batch, **told}
 
 
 class ConsoleSink:

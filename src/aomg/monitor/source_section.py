@@ -2,6 +2,7 @@
 
 import re
 import zoneinfo
+from pathlib import Path
 from typing import Any
 
 from aomg.monitor.config import GenerateConfig, KafkaConfig, Options, SourceConfig
@@ -48,13 +49,26 @@ def source(folder: Folder) -> Kind[SourceConfig]:
         if kind == "kafka":
             found["kafka"] = section.take("kafka", kafka(None))
         else:
-            found["path"] = section.take(kind, folder.path)
+            found["path"] = section.take(kind, _folder(folder))
             found["files_per_batch"] = section.take("files_per_batch", whole(1, 100_000), 100)
         section.close(why={"files_per_batch": "is for files; use options: {maxOffsetsPerTrigger: ...}"})
         if kind == "kafka":
             found["kafka"] = KafkaConfig(found["kafka"].servers, found["kafka"].topic, options=found["options"])
         _add_time(section, kind, found)
         return SourceConfig(kind, line, **found)
+
+    return read
+
+
+def _folder(folder: Folder) -> Kind[Path]:
+    def read(given: Field) -> Path:
+        path = folder.path(given)
+        if re.search(r"[*?\[\]{}\\]", str(path)):
+            given.refuse(
+                "has a character that Spark takes for a pattern (* ? [ ] { } \\); give a folder, and choose files "
+                "in it with options: {pathGlobFilter: '*.csv'}"
+            )
+        return path
 
     return read
 
@@ -148,7 +162,29 @@ def _time_format(given: Field) -> str:
     ):
         near = nearest(form, _FORMATS)
         hint = f"did you mean {near}?" if near else "a letter that is no field of a time, such as T, stands in quotes"
+        if "%" in form:
+            hint = "% is not read here: %Y-%m-%d is yyyy-MM-dd, %H:%M:%S is HH:mm:ss"
+        elif "Y" in bare:
+            hint = "a year is yyyy, a day dd"
         given.refuse(
             f"must be {', '.join(_FORMATS)} or a pattern such as yyyy-MM-dd HH:mm:ss, and is {given.shown()}; {hint}"
         )
+    if form not in _FORMATS and (wrong := _mistaken(bare)):
+        given.refuse(f"is {given.shown()}, which reads no time as it is meant: {wrong}")
     return form
+
+
+def _mistaken(pattern: str) -> str | None:
+    """What is probably meant otherwise in a pattern: Spark would read another time, or none."""
+    has = {letter: letter in pattern for letter in "MLdDmHhKkas"}
+    if has["d"] and not (has["M"] or has["L"]):
+        return "it has no month, which is MM (mm is minutes)"
+    if has["D"] and (has["M"] or has["L"]):
+        return "D is the day of the year; the day of the month is dd"
+    if has["m"] and not (has["H"] or has["h"] or has["K"] or has["k"]):
+        return "it has no hour, which is HH"
+    if (has["H"] or has["k"]) and has["s"] and not has["m"]:
+        return "it has no minute, which is mm (MM is the month)"
+    if (has["h"] or has["K"]) and not has["a"]:
+        return "hh is 1 to 12 and needs a (AM or PM); the hour of the day is HH"
+    return None

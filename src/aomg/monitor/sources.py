@@ -1,8 +1,9 @@
 """The events of a configuration as a streaming DataFrame, and the rows that are refused, each with its reason.
 
 Files of text are read as text and cast column by column, so that a row that cannot be used can say why. Nothing is
-dropped: a row goes on without what could not be read of it. Without its time or value it is refused and counted there;
-whatever it lacks, its text goes into quarantine.
+dropped: a row goes on without what could not be read of it. Without its time or value it is refused and counted there,
+and so it is by the queries that go by a label which could not be read; whatever it lacks, its text goes into
+quarantine.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from aomg.monitor.config import Config, KafkaConfig, SourceConfig
+from aomg.monitor.config import Config, KafkaConfig, QueryConfig, SourceConfig
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.secret import revealed
 from aomg.spark.intake import quoted
@@ -40,31 +41,50 @@ _TYPES: dict[str, t.DataType] = {
     "boolean": t.BooleanType(),
     "timestamp": t.TimestampType(),
 }
-_CORRUPT, _FILE = "__corrupt", "__file"
+_CORRUPT, _FILE, _UNREADABLE = "__corrupt", "__file", "__unreadable_"
 _EPOCHS = {"epoch_s": f.timestamp_seconds, "epoch_ms": f.timestamp_millis, "epoch_us": f.timestamp_micros}
 _HAS_ZONE = r"(?i)(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)\s*$"
 
 
 @dataclass(frozen=True)
 class Events:
-    """Typed events, and the refused ones among them: (reason, text, file, count), a bounded number of each reason."""
+    """Typed events, and the refused ones among them: (reason, text, file, count), a bounded number of each reason.
 
-    good: DataFrame
+    all
+        The columns of the source, and for labels that may be unreadable a flag each, in columns of their own.
+    """
+
+    all: DataFrame
     refused: DataFrame
+
+    @property
+    def good(self) -> DataFrame:
+        """The columns of the source, null where something is missing or could not be read."""
+        return self.all.drop(*(name for name in self.all.columns if name.startswith(_UNREADABLE)))
+
+    def of(self, query: QueryConfig) -> DataFrame:
+        """The same for one query: without the value where a label of it could not be read, so that it is refused."""
+        flags = [_UNREADABLE + name for name in query.by.values() if _UNREADABLE + name in self.all.columns]
+        if not flags:
+            return self.good
+        readable = ~reduce(lambda known, more: known | more, map(quoted, flags))
+        return Events(self.all.withColumn(query.value, f.when(readable, quoted(query.value))), self.refused).good
 
 
 def events_of(spark: SparkSession, config: Config) -> Events:
     """Read the source as a stream. One scan of it feeds both, in every micro-batch the same rows."""
     raw = _reader(spark, config)
-    columns, faults = _columns(raw, config)
-    good = raw.select(*(column.alias(name) for name, column in columns.items()))
+    columns, unreadable, faults = _columns(raw, config)
+    labels = {name for query in config.queries.values() for name in query.by.values()}
+    flags = {_UNREADABLE + name: flag for name, flag in unreadable.items() if name in labels}
+    typed = raw.select(*(column.alias(name) for name, column in {**columns, **flags}.items()))
     reasons = f.coalesce(*faults)
     text = f.to_json(f.struct(*(quoted(name) for name in raw.columns if name not in (_CORRUPT, _FILE))))
     if _CORRUPT in raw.columns:
         text = f.coalesce(f.col(_CORRUPT), text)
     file = f.col(_FILE) if _FILE in raw.columns else f.lit(None).cast("string")
     refused = raw.select(reasons.alias("reason"), f.left(text, f.lit(LONGEST_TEXT)).alias("text"), file.alias("file"))
-    return Events(good, refused.where("reason is not null").mapInArrow(_sampled, REFUSED))
+    return Events(typed, refused.where("reason is not null").mapInArrow(_sampled, REFUSED))
 
 
 def folder_of(config: Config) -> Path | None:
@@ -122,23 +142,22 @@ def _object(text: Column, source: SourceConfig) -> Column:
     return f.when(f.ltrim(text).startswith("{"), parsed).otherwise(damaged)
 
 
-def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], list[Column]]:
-    """Each column as its type says, null where it cannot be; and the reasons for which a row is refused, or null."""
+def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[str, Column], list[Column]]:
+    """Each column as its type says, null where it cannot be; where that is; the reasons to refuse a row, or null."""
     source = config.source
     text = source.kind in ("csv", "jsonl", "kafka")
     whole = f.col(_CORRUPT).isNull() if _CORRUPT in raw.columns else f.lit(True)
     columns: dict[str, Column] = {}
-    wrong: list[Column] = []
+    unreadable: dict[str, Column] = {}
     for name in raw.columns:
-        if name in (_CORRUPT, _FILE) or name == source.time:
-            continue
+        if name in (_CORRUPT, _FILE) or name == source.time or (text and name not in source.columns):
+            continue  # what is not said of text is a column that folders tell, such as day=2024-05-01
         kind = _TYPES[source.columns[name]] if text else raw.schema[name].dataType
         given = quoted(name)
         typed = given.try_cast(kind) if text else given
         columns[name] = f.when(whole, typed)
         if text and not isinstance(kind, t.StringType):
-            reason = f"{name} is no {source.columns[name]}"
-            wrong.append(f.when(given.isNotNull() & typed.isNull(), f.lit(reason)))
+            unreadable[name] = given.isNotNull() & typed.isNull()
     time = _time(raw, source)
     columns[source.time] = f.when(whole, time)
     values = sorted({query.value for query in config.queries.values()})
@@ -147,10 +166,10 @@ def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], list[Co
         f.when(~whole, f.lit("the line cannot be read")),
         f.when(quoted(source.time).isNull(), f.lit("there is no time")),
         f.when(time.isNull(), f.lit("the time cannot be read")),
-        *wrong,
+        *(f.when(bad, f.lit(f"{name} is no {source.columns[name]}")) for name, bad in unreadable.items()),
         f.when(unusable, f.lit(f"no finite value in {', '.join(values)}")),
     ]
-    return columns, faults
+    return columns, unreadable, faults
 
 
 def _finite(value: Column, raw: DataFrame, name: str) -> Column:

@@ -46,7 +46,9 @@ class Template:
 
     def render(self, values: Mapping[str, str]) -> str:
         """Put the values in; "no data" where there is none."""
-        return "".join(piece if not at % 2 else values.get(piece, NO_DATA) for at, piece in enumerate(self.pieces))
+        pieces = list(self.pieces)
+        pieces[1::2] = [values.get(name, NO_DATA) for name in self.pieces[1::2]]
+        return "".join(pieces)
 
 
 def parse(text: str, check: Callable[[str], str] = lambda name: name) -> Template:
@@ -91,12 +93,13 @@ def values_of(
 
 
 class Values(Mapping[str, str]):
-    """What a text may say of an alert. A value is written out when it is asked for."""
+    """What a text may say of an alert. A value is written out when it is asked for, and once."""
 
     def __init__(self, alert: Alert, further: Mapping[str, Bounds], units: Mapping[str, str]) -> None:
         self._alert = alert
         self._quantities = {**alert.quantities, **further}
         self._units = units
+        self._written: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
         if name.startswith("$labels."):
@@ -106,8 +109,10 @@ class Values(Mapping[str, str]):
             name = next(iter(self._alert.quantities), name)
         if name.startswith("$"):
             return self._field(name)
-        quantity, _ = split_part(name)
-        return quantity_values(quantity, self._quantities[quantity], self._units.get(quantity))[name]
+        if name not in self._written:
+            quantity, _ = split_part(name)
+            self._written |= quantity_values(quantity, self._quantities[quantity], self._units.get(quantity))
+        return self._written[name]
 
     def _field(self, name: str) -> str:
         alert, field = self._alert, name[1:]
@@ -157,7 +162,7 @@ def _scale(value: float, unit: str | None) -> tuple[float, str]:
     if unit is None:
         return 1.0, ""
     microseconds = abs(value) * UNITS[unit]
-    best = next((name for name in ("s", "ms") if microseconds >= UNITS[name]), "us")
+    best = "s" if microseconds >= UNITS["s"] else "ms" if microseconds >= UNITS["ms"] else "us"
     return UNITS[unit] / UNITS[best], best
 
 

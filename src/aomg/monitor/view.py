@@ -19,6 +19,7 @@ from rich.text import Text
 
 from aomg.monitor.alerts import Alert, time_text
 from aomg.monitor.config import Config, QueryConfig
+from aomg.monitor.durations import said
 from aomg.monitor.judge import Active
 from aomg.monitor.progress import Progress
 from aomg.monitor.rows import WindowRows
@@ -101,7 +102,7 @@ class View(AbstractContextManager["View"]):
         if ends:
             line.append(f"windows up to {time_text(max(ends))}")
             if self._config.clock is not None and self._config.source.kind != "generate":
-                line.append(f", {time.time() - max(ends) / 1e6:,.0f} s behind the clock")
+                line.append(f", {_length(time.time() - max(ends) / 1e6)} behind the clock")
             line.append(", ")
         line.append(f"batch {self._batch:,}, {self._rows:,} rows, refused {self._refused:,}")
         firing = sum(alert.firing for alert in self._active)
@@ -145,6 +146,17 @@ class View(AbstractContextManager["View"]):
             if labels and labels.items() <= dict(alert.labels).items():
                 marks.append(f"{alert.rule} ", style=_STYLES["firing" if alert.firing else "pending"])
         return marks
+
+
+def _length(seconds: float) -> str:
+    """A length of time with as much of it as matters.
+
+    >>> _length(20.7), _length(5_430), _length(80_261_440)
+    ('21 s', '1h30m', '928 days')
+    """
+    if seconds >= 2 * 86_400:
+        return f"{seconds // 86_400:,.0f} days"
+    return said(int(seconds // 60) * 60_000_000) if seconds >= 600 else f"{seconds:,.0f} s"
 
 
 def _estimate(value: float, low: float, high: float) -> Text:

@@ -1,0 +1,55 @@
+"""Pictures of every view of the live page: python -m benchmarks.page_pictures PLACE OUT.
+
+PLACE is what `aomg web` takes, such as the configuration that `aomg demo --keep FOLDER` left. Each view is taken in
+light and in dark, wide and narrow; the one in the README is the overview, wide and light.
+"""
+
+import argparse
+from pathlib import Path
+
+import httpx
+
+from aomg.evaluation.pictures import browser
+from benchmarks.web_page import served
+
+SIZES = {"wide": (1440, 900), "narrow": (390, 844)}
+SETTLED = 1500  # milliseconds that plots have to be drawn
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.page_pictures", description=__doc__)
+    parser.add_argument("place", type=Path)
+    parser.add_argument("out", type=Path)
+    asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    with served(asked.place) as (address, _), browser() as chromium:
+        for name, path in _views(address).items():
+            for size, (width, height) in SIZES.items():
+                for theme in ("light", "dark"):
+                    page = chromium.new_page(
+                        viewport={"width": width, "height": height}, color_scheme=theme, timezone_id="UTC"
+                    )
+                    page.goto(address + path)
+                    page.wait_for_selector("main :is(.row, .card, .panel, svg)")
+                    page.wait_for_timeout(SETTLED)
+                    file = asked.out / f"{name}-{size}-{theme}.png"
+                    page.screenshot(path=file, full_page=name != "overview")
+                    page.close()
+                    print(file)
+
+
+def _views(address: str) -> dict[str, str]:
+    """The address of each view; of the keys that which an alert is about, or else the first."""
+    alerts = httpx.get(f"{address}/api/alerts?limit=1").json().get("alerts", [])
+    if alerts and alerts[0]["link"]:
+        query, key = alerts[0]["link"]["query"], alerts[0]["link"]["key"]
+    else:
+        answer = httpx.get(f"{address}/api/keys?limit=1").json()
+        query, key = answer["query"], answer["rows"][0]["key"]
+    labels = {f"key.{name}": value for name, value in key.items()}
+    asked = httpx.QueryParams({"query": query, **labels})
+    return {"overview": "/", "key": f"/key?{asked}", "alerts": "/alerts", "health": "/health"}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""What `aomg web` does: serve the page of a place until it is told to stop."""
+
+import os
+import re
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from aomg.monitor.secret import Secret
+from aomg.web.access import Access, AccessError
+from aomg.web.live import Live
+from aomg.web.places import places
+from aomg.web.server import Server, address_of, listening
+
+TOKEN = "AOMG_WEB_TOKEN"
+MEMORY = 1 << 30
+LEAST_MEMORY = 16 << 20
+
+
+def serve(
+    place: Path,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    token_file: Path | None = None,
+    allowed: Sequence[str] = (),
+    memory: int = MEMORY,
+    tell: Callable[[str], None] = print,
+    until: Callable[[], None] | None = None,
+) -> None:
+    """Serve until Ctrl-C or SIGTERM; `tell` is told the address, once it answers.
+
+    until
+        Returns when it is to end all the same: a child ends with the process that started it.
+
+    Raises PlaceError, ConfigError, AccessError or ServerError before anything listens.
+    """
+    served = places(place)
+    access = Access(host, token_of(token_file), allowed)
+    bound = listening(host, port)
+    server = Server(Live(served, memory), access)
+    if until is not None:
+        threading.Thread(target=_end, args=[server, until], name="aomg parent", daemon=True).start()
+    tell(address_of(host, bound))
+    try:
+        server.run(sockets=[bound])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        bound.close()
+
+
+def token_of(file: Path | None) -> Secret | None:
+    """The token of a file, else of the environment; None where there is neither."""
+    if file is None:
+        text = os.environ.get(TOKEN, "")
+        return Secret(text) if text else None
+    try:
+        text = file.read_text("utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise AccessError(f"the token file {file} cannot be read; give another") from error
+    if not text:
+        raise AccessError(f"the token file {file} is empty; put a token into it")
+    return Secret(text)
+
+
+def memory_of(text: str) -> int:
+    """Bytes of 512MB, 2GB or a plain number.
+
+    >>> memory_of("512MB"), memory_of("1.5 GB")
+    (536870912, 1610612736)
+    """
+    parts = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,3})?)\s*([kmgt]?)i?b?\s*", text.lower())
+    size = int(float(parts[1]) * 1024 ** " kmgt".index(parts[2] or " ")) if parts else 0
+    if size < LEAST_MEMORY:
+        raise AccessError(f"--memory {text!r} is no size; write one such as 512MB or 2GB, at least 16MB")
+    return size
+
+
+def _end(server: Server, until: Callable[[], None]) -> None:
+    until()
+    server.should_exit = True

@@ -1,0 +1,134 @@
+// Alerts: those that fire, those that may soon, and those that are over; each with its interval and reason.
+
+import {alertCard} from "./alert_card.js";
+import {asker, Failure, queryText, Superseded} from "./api.js";
+import {element, mark, notice, write} from "./element.js";
+import {live} from "./live.js";
+import {whole} from "./shown.js";
+
+export const title = "Alerts";
+const STATES = ["any", "firing", "pending", "resolved"];
+const PAGE = 50;
+const MOST = 500;
+
+export async function open(place, address) {
+  const view = new AlertsView(place, address);
+  await view.start();
+  return view;
+}
+
+class AlertsView {
+  constructor(place, address) {
+    this.place = place;
+    this.address = address;
+    this.ask = asker();
+    this.limit = PAGE;
+    this.cards = new Map();
+  }
+
+  get asked() {
+    const {address} = this;
+    const state = STATES.includes(address.get("state")) ? address.get("state") : "any";
+    const labels = [...address.parameters].filter(([name]) => name.startsWith("key."));
+    return {state: state === "any" ? null : state, search: address.get("search"), query: address.get("query"), ...Object.fromEntries(labels)};
+  }
+
+  async start() {
+    if (live.status?.alerts === null) {
+      this.place.replaceChildren(notice("Alerts are not known here", "Only a folder of results is served, and alerts are stored beside it. Serve the configuration that the monitor runs with:", element("p", null, element("code", null, "aomg web CONFIG.yaml"))));
+      return;
+    }
+    this.chips = STATES.map((state) => element("button", {type: "button", "data-state": state, onclick: () => this.change({state: state === "any" ? null : state})}, state === "any" ? null : element("span", {class: "mark", "data-state": state, "aria-hidden": "true"}), element("span", null, state === "any" ? "All" : state), " ", element("b")));
+    this.search = element("input", {type: "search", placeholder: "Rule, label or reason", "aria-label": "Search alerts", value: this.address.get("search"), maxlength: 200, oninput: () => this.typed()});
+    this.csv = element("a", {class: "button", download: true}, "CSV");
+    this.filter = element("p", {class: "soft small", hidden: true});
+    this.count = element("p", {class: "soft small", role: "status"});
+    this.list = element("div", {class: "alert-list"});
+    this.more = element("button", {type: "button", hidden: true, onclick: () => this.showMore()}, "Show more");
+    this.place.replaceChildren(element("div", {class: "alerts-view"}, element("h1", {class: "unseen"}, "Alerts"), element("div", {class: "tools"}, element("div", {class: "choice", role: "group", "aria-label": "State"}, this.chips), this.search, this.csv), this.filter, this.count, this.list, this.more));
+    await this.load();
+  }
+
+  async load() {
+    const answer = await this.ask("/api/alerts", {...this.asked, limit: this.limit}, "alerts");
+    this.show(answer);
+  }
+
+  show({counts, matching, alerts}) {
+    const {state, query, search, ...labels} = this.asked;
+    for (const chip of this.chips) {
+      const own = chip.dataset.state;
+      mark(chip, "aria-pressed", String(own === (state ?? "any")));
+      write(chip.querySelector("b"), whole(own === "any" ? counts.firing + counts.pending + counts.resolved : counts[own]));
+    }
+    if (document.activeElement !== this.search) this.search.value = search;
+    this.csv.href = "/api/alerts.csv" + queryText(this.asked);
+    const only = [query && `query ${query}`, ...Object.entries(labels).map(([name, value]) => `${name.slice(4)} ${value}`)].filter(Boolean);
+    this.filter.hidden = only.length === 0;
+    this.filter.replaceChildren(`Only ${only.join(", ")}. `, element("a", {href: "/alerts" + queryText({state, search})}, "Show all"));
+    write(this.count, matching === alerts.length ? "" : `${whole(alerts.length)} of ${whole(matching)} shown`);
+    this.more.hidden = alerts.length >= matching || this.limit >= MOST;
+    if (alerts.length === 0) {
+      this.cards.clear();
+      this.list.replaceChildren(this.none(counts, state, search, only));
+      return;
+    }
+    this.place.querySelector(".none")?.remove();
+    // cards that did not change stay as they are, with focus and selection in them
+    const kept = new Map();
+    for (const alert of alerts) {
+      const content = JSON.stringify([alert, Math.floor(Date.parse(live.status?.now) / 5000)]);
+      const old = this.cards.get(alert.id);
+      kept.set(alert.id, old && (old.content === content || old.card.contains(document.activeElement)) ? old : {content, card: alertCard(alert)});
+    }
+    this.cards = kept;
+    const wanted = [...kept.values()].map((entry) => entry.card);
+    wanted.forEach((card, at) => {
+      if (this.list.children[at] !== card) this.list.insertBefore(card, this.list.children[at] ?? null);
+    });
+    while (this.list.children.length > wanted.length) this.list.lastChild.remove();
+  }
+
+  none(counts, state, search, only) {
+    const all = counts.firing + counts.pending + counts.resolved;
+    if (all === 0 && !search && !only.length) return element("div", {class: "none"}, element("h2", null, "All quiet"), element("p", {class: "soft"}, "No rule has fired yet. Rules are in the configuration under groups; aomg check says whether they can be used."));
+    const what = search || only.length ? `No ${state ?? ""} alert matches.`.replace("  ", " ") : `No alert is ${state}.`;
+    return element("div", {class: "none"}, element("h2", null, what), element("p", {class: "soft"}, `There are ${whole(counts.firing)} firing, ${whole(counts.pending)} pending and ${whole(counts.resolved)} resolved.`), element("p", null, element("a", {href: "/alerts"}, "Show all")));
+  }
+
+  typed() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.change({search: this.search.value}, false), 150);
+  }
+
+  async showMore() {
+    this.limit = Math.min(this.limit + PAGE, MOST);
+    await this.refresh();
+  }
+
+  async change(changes, push = true) {
+    this.address.change(changes, push);
+    this.limit = PAGE;
+    await this.refresh();
+  }
+
+  async moved() {
+    if (this.search) this.search.value = this.address.get("search");
+    await this.refresh();
+  }
+
+  async refresh() {
+    try {
+      if (this.list) await this.load();
+      else if (live.status?.alerts) await this.start();
+    } catch (error) {
+      if (error instanceof Failure) write(this.count, `${error.message} ${error.whatToDo}`);
+      else if (!(error instanceof Superseded)) throw error;
+    }
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.ask.end();
+  }
+}

@@ -1,0 +1,197 @@
+// The start: header, banners and which view an address opens.
+//
+// A view is a module with
+//     export const title = "Alerts";                       (optional: for the window's title)
+//     export async function open(place, address) -> {refresh(), close(), moved()?}
+// place: an empty element, the view's own until close(). address: see address.js; address.change() notes what is shown.
+// refresh(): there is new data; may be async, is never called again before it is done, and keeps scroll, focus and
+// selection. close(): end requests, listeners and plots. moved(): the address changed by back or forward while the path
+// stays; without it the view is closed and opened anew. When open() is called, live.status is known.
+// Links (<a href="/key?...">) open views without loading the page anew; address.open(href) does the same from code.
+
+import {Address} from "./address.js";
+import {Failure, Superseded} from "./api.js";
+import {element, mark, notice, write} from "./element.js";
+import {listen, live, status, watch} from "./live.js";
+import {duration, isUtc, offset, zone} from "./shown.js";
+import {themeSwitch} from "./theme_switch.js";
+
+const VIEWS = {
+  "/": () => import("./overview.js"),
+  "/key": () => import("./key.js"),
+  "/alerts": () => import("./alerts.js"),
+  "/health": () => import("./health.js"),
+};
+
+const place = document.getElementById("place");
+const address = new Address(go);
+let view = null;
+let shownPath = null;
+let opening = 0;
+let refreshing = false;
+let again = false;
+
+async function show() {
+  const mine = ++opening;
+  address.read();
+  if (view !== null && shownPath === address.path && view.moved) {
+    view.moved();
+    return;
+  }
+  close();
+  shownPath = address.path;
+  for (const link of document.querySelectorAll("#views a")) {
+    mark(link, "aria-current", new URL(link.href).pathname === address.path ? "page" : null);
+  }
+  const load = VIEWS[address.path];
+  if (load === undefined) {
+    place.replaceChildren(notice("There is no such page", `Nothing is at ${address.path}.`, element("p", null, element("a", {href: "/"}, "Go to the overview"))));
+    return;
+  }
+  try {
+    const [module] = await Promise.all([load(), live.status ?? status()]);
+    if (mine !== opening) return;
+    place.replaceChildren();
+    name(module.title);
+    const opened = await module.open(place, address);
+    if (mine === opening) view = opened;
+    else opened?.close();
+  } catch (error) {
+    if (mine === opening && !(error instanceof Superseded)) failed(error);
+  }
+}
+
+function close() {
+  view?.close();
+  view = null;
+}
+
+function failed(error) {
+  close();
+  shownPath = null;
+  if (!(error instanceof Failure)) console.error(error);
+  const known = error instanceof Failure;
+  place.replaceChildren(notice(
+    known ? error.message : "This view could not be shown",
+    known ? error.whatToDo : "Load the page again. If it stays so, the browser's console says more.",
+    element("p", null, error.status === 401 ? element("a", {href: "/login", "data-leave": true}, "Sign in") : element("button", {type: "button", onclick: show}, "Try again")),
+  ));
+}
+
+function name(title) {
+  const served = live.status?.title;
+  document.title = [title, served, "AOMG"].filter(Boolean).join(" · ");
+}
+
+function go(href, push = true) {
+  if (href !== location.pathname + location.search) history[push ? "pushState" : "replaceState"](null, "", href);
+  const path = shownPath;
+  show();
+  if (path !== address.path) {
+    scrollTo(0, 0);
+    place.focus({preventScroll: true});
+  }
+}
+
+async function refresh() {
+  if (document.hidden) return;
+  if (refreshing) {
+    again = true;
+    return;
+  }
+  refreshing = true;
+  try {
+    do {
+      again = false;
+      await status();
+      // what could not be opened before is tried again as soon as the server answers
+      if (shownPath === null) await show();
+      else await view?.refresh();
+    } while (again);
+  } catch (error) {
+    // the connection's state tells of a server that does not answer
+    if (!(error instanceof Failure)) console.error(error);
+  } finally {
+    refreshing = false;
+  }
+}
+
+// -- Header and banners ------------------------------------------------------------------------------------------------
+
+const banners = document.getElementById("banners");
+
+function banner(kind, title, text) {
+  return {kind, title, text: text ?? ""};
+}
+
+function header() {
+  const known = live.status;
+  const connection = document.getElementById("connection");
+  mark(connection, "data-state", live.state);
+  write(connection, {live: "live", connecting: "connecting", lost: "reconnecting"}[live.state]);
+  if (known) {
+    write(document.getElementById("title"), known.title || "AOMG");
+    const many = (known.alerts?.firing ?? 0) + (known.alerts?.pending ?? 0);
+    const count = document.getElementById("alerting");
+    mark(count, "hidden", many === 0);
+    write(count, String(many));
+    mark(count, "data-state", known.alerts?.firing > 0 ? "firing" : "pending");
+    mark(count, "aria-label", many === 0 ? null : `${known.alerts.firing} firing, ${known.alerts.pending} pending`);
+    mark(count, "role", many === 0 ? null : "img");
+  }
+  const wanted = [];
+  if (live.state === "lost") {
+    wanted.push(banner("lost", "The server does not answer.", "What you see is what it told last. The page goes on by itself as soon as it answers; look whether aomg still runs."));
+  }
+  const loading = known?.loading;
+  if (loading && loading.done < loading.of) {
+    wanted.push(banner("loading", "Reading stored results:", `${loading.done} of ${loading.of} files. The newest windows come first; older ones follow.`));
+  }
+  if (known?.stale) {
+    const since = known.stale.seconds === null || known.stale.seconds === undefined ? "Results are stale." : `Results are stale: nothing new for ${duration(known.stale.seconds)}.`;
+    wanted.push(banner("stale", since, [known.stale.because, known.stale.what_to_do].filter(Boolean).map(sentence).join(" ")));
+  }
+  for (const problem of known?.problems ?? []) wanted.push(banner("problem", "Problem:", problem));
+  while (banners.children.length > wanted.length) banners.lastChild.remove();
+  wanted.forEach((one, position) => {
+    let line = banners.children[position];
+    if (line === undefined) {
+      line = element("p", {class: "banner"}, element("strong"), element("span"));
+      banners.append(line);
+    }
+    mark(line, "data-kind", one.kind);
+    write(line.children[0], one.title);
+    write(line.children[1], one.text);
+  });
+}
+
+function sentence(text) {
+  const whole = text.trim();
+  return (whole.charAt(0).toUpperCase() + whole.slice(1)).replace(/([^.!?])$/, "$1.");
+}
+
+function zoneNote() {
+  const note = document.getElementById("zone");
+  note.textContent = isUtc ? "Times in UTC" : `Times in ${zone.replaceAll("_", " ").split("/").pop()} (${offset()})`;
+  note.title = isUtc ? "Your time zone is UTC" : `Your time zone, ${zone}; point at a time to see it in UTC`;
+}
+
+document.addEventListener("click", (event) => {
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  const link = event.target.closest("a[href]");
+  if (!link || link.origin !== location.origin || link.target || link.hasAttribute("download") || link.hasAttribute("data-leave")) return;
+  if (!(link.pathname in VIEWS) || (link.hash && link.pathname === location.pathname)) return;
+  event.preventDefault();
+  go(link.pathname + link.search);
+});
+addEventListener("popstate", show);
+
+listen((what) => {
+  if (what === "changed") refresh();
+  else header();
+});
+zoneNote();
+themeSwitch(document.getElementById("theme"));
+header();
+show();
+watch();

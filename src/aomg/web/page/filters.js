@@ -1,0 +1,81 @@
+// The controls above the table: queries, search, filters of labels, alerting, bursts, CSV. Their state is the address.
+
+import {queryText} from "./api.js";
+import {element, mark} from "./element.js";
+import {live} from "./live.js";
+
+const PAUSE = 150;
+const MOST_SUGGESTED = 200;
+
+// changed(changes, push) notes changes in the address and asks anew. Returns {bar, show, seen, csv}.
+export function filters(address, query, changed) {
+  const queries = live.status.queries;
+  const tabs = element("nav", {class: "queries", "aria-label": "Queries", hidden: queries.length < 2}, queries.map((one) =>
+    element("a", {href: `/${queryText({query: one.name === queries[0].name ? "" : one.name})}`, "aria-current": one.name === query.name ? "page" : null}, one.name)));
+
+  let timer = 0;
+  function searched() {
+    clearTimeout(timer);
+    timer = 0;
+    changed({search: search.value.trim()}, false);
+  }
+  const search = element("input", {
+    type: "search", placeholder: "Search keys", "aria-label": "Search keys", autocomplete: "off", spellcheck: "false", maxlength: "200",
+    oninput() {
+      clearTimeout(timer);
+      timer = setTimeout(searched, PAUSE);
+    },
+    // leaving the field, for a button perhaps: what was typed counts first
+    onchange: () => timer && searched(),
+  });
+  const labels = query.labels.map((label) => {
+    const list = element("datalist", {id: `values-of-${label}`});
+    const input = element("input", {
+      list: list.id, placeholder: "any", autocomplete: "off", spellcheck: "false", maxlength: "500",
+      onchange: () => changed({[`where.${label}`]: input.value}),
+    });
+    return {label, input, list, values: new Set(), whole: element("label", {class: "label"}, label, input, list)};
+  });
+  const toggle = (text, name, value, about) => element("button", {
+    type: "button", title: about,
+    onclick: () => changed({[name]: address.get(name) === "" ? value : null}),
+  }, text);
+  const alerting = toggle("Alerting only", "alert", "alerting", "Only keys for which an alert fires or is pending");
+  const bursts = toggle("Bursts only", "burst", "true", "Only keys whose tail has just become much heavier");
+  const sort = element("select", {
+    "aria-label": "Sort by",
+    onchange: () => changed({sort: sort.value, order: null}),
+  }, query.estimates.map((one) => element("option", {value: one.name}, one.title)),
+  element("option", {value: "width"}, "interval width"), element("option", {value: "count"}, "events"), element("option", {value: "alert"}, "state"), element("option", {value: "key"}, "key"));
+  const csv = element("a", {class: "button", download: "keys.csv", title: "All keys that match, not only those in sight"}, "Download CSV");
+
+  const bar = element("div", {class: "above"}, tabs,
+    element("search", {class: "tools"}, search, labels.map((one) => one.whole), alerting, bursts, element("label", {class: "sort"}, "Sort by", sort)), csv);
+
+  return {
+    bar,
+    // What the address says; a field that is being typed in stays as it is.
+    show() {
+      if (document.activeElement !== search && timer === 0) search.value = address.get("search");
+      for (const one of labels) if (document.activeElement !== one.input) one.input.value = address.get(`where.${one.label}`);
+      mark(alerting, "hidden", live.status.alerts === null && address.get("alert") === "");
+      mark(alerting, "aria-pressed", String(!["", "any"].includes(address.get("alert"))));
+      mark(bursts, "aria-pressed", String(address.get("burst") === "true"));
+    },
+    // Values of labels that came along are suggested.
+    seen(answer) {
+      sort.value = answer.sort;
+      for (const one of labels) {
+        for (const row of answer.rows) {
+          const value = row.key[one.label];
+          if (value === null || value === undefined || value === "" || one.values.has(value) || one.values.size >= MOST_SUGGESTED) continue;
+          one.values.add(value);
+          one.list.append(element("option", {value}));
+        }
+      }
+    },
+    csv(href) {
+      mark(csv, "href", href);
+    },
+  };
+}

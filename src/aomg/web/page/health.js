@@ -1,0 +1,185 @@
+// How the monitor fares: first whether all is well, then the numbers, then how they came about.
+
+import {asker, Failure, Superseded} from "./api.js";
+import {element, fill, write} from "./element.js";
+import {healthFigure, phaseColour, phaseOf, phasesOf, PICTURES, withNewlyLate} from "./health_plots.js";
+import {live} from "./live.js";
+import {draw} from "./plot.js";
+import {brief, bytes, duration, share, timeWithUtc, when, whole, width} from "./shown.js";
+import {sentence, verdict} from "./verdict.js";
+
+export const title = "Health";
+const MOST = 50;
+
+export async function open(place, address) {
+  const view = new HealthView(place, address);
+  await view.start();
+  return view;
+}
+
+class HealthView {
+  constructor(place) {
+    this.place = place;
+    this.ask = asker();
+    this.drawn = [];
+  }
+
+  async start() {
+    await this.load();
+    this.state = element("h1", {class: "mark verdict"});
+    this.reasons = element("ul", {class: "reasons"});
+    this.note = element("p", {class: "soft small", hidden: true});
+    this.cards = element("dl", {class: "cards"});
+    this.missing = element("div", {class: "missing", hidden: true});
+    this.pictures = PICTURES.map((picture) => {
+      const plot = element("div", {class: "plot", role: "img", "aria-label": picture.title});
+      const told = element("p", {class: "readout small soft", "aria-live": "off"});
+      return {picture, plot, told, panel: element("section", {class: "panel small-plot"}, element("div", {class: "head"}, element("h2", null, picture.title), told), plot, picture.name === "phases" ? (this.phases = element("ul", {class: "methods small"})) : picture.name === "refused" ? element("ul", {class: "methods small"}, swatch(2, 0, "refused"), swatch(1, 1, "late")) : null)};
+    });
+    this.refused = element("section", {class: "panel", hidden: true});
+    this.receivers = element("section", {class: "panel", hidden: true});
+    this.body = element("tbody");
+    this.headRow = element("tr");
+    this.details = element("details", {class: "panel as-table", ontoggle: () => this.table()}, element("summary", null, "Micro-batches as a table"), element("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "The newest micro-batches"}, element("table", null, element("thead", null, this.headRow), this.body)));
+    this.plots = element("div", {class: "multiples"}, this.pictures.map(({panel}) => panel));
+    this.place.replaceChildren(element("div", {class: "health-view"},
+      element("header", {class: "head"}, this.state, element("a", {class: "button end", href: "/api/health.csv", download: true}, "CSV")), this.note, this.reasons, this.cards, this.missing, this.plots,
+      element("div", {class: "pair"}, this.refused, this.receivers), this.details));
+    this.show();
+    await this.paint();
+  }
+
+  async load() {
+    const health = await this.ask("/api/health", null, "health");
+    this.health = {...health, batches: withNewlyLate(health.batches)};
+  }
+
+  show() {
+    const {health} = this;
+    const found = verdict(health, live.status);
+    this.state.dataset.state = found.state;
+    write(this.state, found.said);
+    this.reasons.hidden = found.reasons.length === 0;
+    this.reasons.replaceChildren(...found.reasons.map(({what, whatToDo}) => element("li", null, element("strong", null, what), whatToDo ? ` ${whatToDo}` : null)));
+    this.note.hidden = !health.note;
+    write(this.note, sentence(health.note ?? ""));
+    const told = this.numbers().filter(([, value]) => health.batches.length > 0 || value !== "–");
+    this.cards.replaceChildren(...told.map(([name, value, more]) => element("div", {class: "figure", "data-number": name}, element("dt", null, name), element("dd", {class: "value"}, value), more ? element("dd", {class: "small soft"}, more) : null)));
+    const none = health.batches.length === 0;
+    this.missing.hidden = !none;
+    this.plots.hidden = this.details.hidden = none;
+    if (none) this.missing.replaceChildren(...this.whatIsMissing());
+    this.lists();
+    this.table();
+  }
+
+  numbers() {
+    const {health} = this;
+    const {totals, server, batches} = health;
+    const last = batches.at(-1);
+    const recent = batches.slice(-20);
+    const mean = (of) => (recent.length ? recent.reduce((sum, batch) => sum + (of(batch) ?? 0), 0) / recent.length : null);
+    const seconds = recent.reduce((sum, batch) => sum + (batch.seconds ?? 0), 0);
+    const undelivered = Object.values(health.undelivered ?? {}).reduce((sum, many) => sum + many, 0);
+    const all = (totals?.events ?? 0) + (totals?.refused ?? 0);
+    return [
+      ["Events in", last ? `${brief(last.events_per_second)}/s` : "–", seconds > 0 ? `${brief(mean((batch) => batch.events_per_second))}/s over ${whole(recent.length)} batches` : ""],
+      ["Lag behind the clock", duration(health.lag_seconds), health.newest_end ? ["newest window ended ", when(health.newest_end, true)] : "no window yet"],
+      ["Micro-batch", last ? duration(last.seconds) : "–", last ? `batch ${whole(last.batch)}; ${duration(mean((batch) => batch.seconds))} on average` : ""],
+      ["Events so far", last ? brief(totals.events) : "–", last ? `${brief(totals.rows)} rows of results` : ""],
+      ["Late events", totals?.late === null || totals?.late === undefined ? "–" : whole(totals.late), totals?.late === null || totals?.late === undefined ? "not known" : "came after their window, left out"],
+      ["Refused events", last || totals?.refused ? whole(totals.refused) : "–", totals?.refused && totals.events ? `${width(totals.refused / all)} of all; kept in quarantine` : ""],
+      ["State", health.state_bytes === null || health.state_bytes === undefined ? "–" : bytes(health.state_bytes), health.state_rows === null || health.state_rows === undefined ? "" : `${whole(health.state_rows)} rows`],
+      ["Checkpoint", health.checkpoint_age_seconds === null || health.checkpoint_age_seconds === undefined ? "–" : `${duration(Math.round(health.checkpoint_age_seconds))} ago`, "a restart goes on from here"],
+      ["Undelivered alerts", last ? whole(undelivered) : "–", undelivered ? "are tried again" : ""],
+      ["Memory for history", bytes(server?.history_bytes), server?.most_bytes ? `${share(server.history_bytes / server.most_bytes)} of ${bytes(server.most_bytes)}; then the oldest windows go` : ""],
+      ["Viewers", whole(server?.viewers), "see this page now"],
+    ];
+  }
+
+  whatIsMissing() {
+    if (live.status?.alerts === null) {
+      return [
+        element("h2", null, "Only a folder of results is served"),
+        element("p", null, "Events in, micro-batch times, late and refused events, state, checkpoint and undelivered alerts are stored elsewhere. To see them, serve the configuration that the monitor runs with:"),
+        element("p", null, element("code", null, "aomg web CONFIG.yaml")),
+      ];
+    }
+    return [element("h2", null, "The monitor has not told of any micro-batch yet"), element("p", null, "It writes about itself as soon as the first one is done. If it does not run, start it:"), element("p", null, element("code", null, "aomg run CONFIG.yaml"))];
+  }
+
+  lists() {
+    const {health} = this;
+    const reasons = Object.entries(health.totals?.refused_by_reason ?? {}).sort(([, one], [, other]) => other - one);
+    this.refused.hidden = reasons.length === 0;
+    this.refused.replaceChildren(element("h2", null, "Why events were refused"), list(reasons, "Reason", "Events"));
+    const waiting = Object.entries(health.undelivered ?? {});
+    this.receivers.hidden = waiting.length === 0;
+    this.receivers.replaceChildren(element("h2", null, "Alerts that wait to be delivered"), list(waiting, "Receiver", "Alerts"));
+  }
+
+  async paint() {
+    const {batches} = this.health;
+    if (batches.length === 0) return;
+    if (this.drawn.length) {
+      await Promise.all(this.drawn.map((one) => one.update()));
+    } else {
+      for (const {picture, plot, told} of this.pictures) {
+        this.drawn.push(await draw(plot, () => healthFigure(picture, this.health.batches, plot.clientWidth)));
+        const say = (batch) => write(told, batch === undefined ? "" : `${timeWithUtc(batch.at)}: ${picture.said(batch)}`);
+        plot.on("plotly_hover", ({points}) => say(this.health.batches[points[0].customdata]));
+        plot.on("plotly_unhover", () => write(told, picture.said(this.health.batches.at(-1))));
+      }
+    }
+    for (const {picture, plot, told} of this.pictures) {
+      if (!plot.matches(":hover")) write(told, picture.said(batches.at(-1)));
+      plot.setAttribute("aria-label", `${picture.title} over ${whole(batches.length)} micro-batches; newest: ${picture.said(batches.at(-1))}`);
+    }
+    const phases = phasesOf(batches);
+    if (this.phases.dataset.names !== phases.join()) {
+      this.phases.dataset.names = phases.join();
+      this.phases.replaceChildren(...phases.map((phase, at) => phase === "other" ? swatch(null, 0, phase) : swatch(phaseColour(at), at, phase)));
+    }
+  }
+
+  table() {
+    if (!this.details.open) return;
+    const {batches} = this.health;
+    const phases = phasesOf(batches);
+    const columns = ["Batch", "At", "Events", "Events/s", "Seconds", ...phases, "Rows", "Late", "Refused", "State rows", "State"];
+    this.headRow.replaceChildren(...columns.map((name, at) => element("th", {scope: "col", class: at === 1 ? null : "number"}, name)));
+    this.body.replaceChildren(...batches.slice(-MOST).reverse().map((batch) => element("tr", null, element("th", {scope: "row", class: "number"}, whole(batch.batch)), element("td", null, when(batch.at, true)),
+      [whole(batch.events), brief(batch.events_per_second), duration(batch.seconds), ...phases.map((phase) => duration(phaseOf(batch, phase))), whole(batch.rows), whole(batch.newly_late), whole(batch.refused), whole(batch.state_rows), bytes(batch.state_bytes)].map((text) => element("td", {class: "number"}, text)))));
+  }
+
+  async refresh() {
+    try {
+      await this.load();
+    } catch (error) {
+      if (error instanceof Superseded) return;
+      if (!(error instanceof Failure)) throw error;
+      this.reasons.hidden = false;
+      this.reasons.replaceChildren(element("li", null, element("strong", null, error.message), ` ${error.whatToDo}`));
+      return;
+    }
+    this.show();
+    await this.paint();
+  }
+
+  moved() {}
+
+  close() {
+    this.ask.end();
+    for (const one of this.drawn) one.close();
+  }
+}
+
+function swatch(series, pattern, name) {
+  return element("li", null, element("span", {class: "swatch", "data-pattern": pattern, style: {color: series === null ? "var(--line)" : `var(--series-${series + 1})`}}), name);
+}
+
+function list(pairs, what, many) {
+  const table = element("table", null, element("thead", null, element("tr", null, element("th", {scope: "col"}, what), element("th", {scope: "col", class: "number"}, many))), element("tbody", null));
+  fill(table.tBodies[0], pairs.map(([name, number]) => element("tr", null, element("td", null, name), element("td", {class: "number"}, whole(number)))));
+  return table;
+}

@@ -1,0 +1,84 @@
+// The small pictures of the health view: one question each, all over the same time.
+
+import {asText, look} from "./plot.js";
+import {scaled, TIME_TICKS} from "./scales.js";
+import {bytes, brief, duration, wallClock, whole} from "./shown.js";
+
+const PHASES = ["find", "plan", "compute", "write", "commit"];
+export const PATTERNS = ["", "/", ".", "\\", "x"];
+
+// What is drawn: a title, which numbers of a batch, and how they are said.
+export const PICTURES = [
+  {name: "events", title: "Events per second", said: (batch) => `${brief(batch.events_per_second)}/s`, of: (batch) => batch.events_per_second, series: 1},
+  {name: "phases", title: "Time of a micro-batch", said: (batch) => duration(batch.seconds), of: (batch) => batch.seconds, unit: "s"},
+  {name: "refused", title: "Refused and late events", said: (batch) => `${whole(batch.refused)} refused, ${batch.newly_late === null ? "late not known" : `${whole(batch.newly_late)} late`}`, of: (batch) => (batch.refused ?? 0) + (batch.newly_late ?? 0)},
+  {name: "state", title: "State that Spark keeps", said: (batch) => bytes(batch.state_bytes), of: (batch) => batch.state_bytes, series: 3, bytes: true},
+];
+
+// Late events are told since the stream began, and now and then: what is new of them belongs to the batch that told it.
+export function withNewlyLate(batches) {
+  let known = null;
+  return batches.map((batch) => {
+    const late = batch.late ?? null;
+    const fresh = late === null || known === null ? (late === null ? null : 0) : Math.max(late - known, 0);
+    known = late ?? known;
+    return {...batch, newly_late: fresh};
+  });
+}
+
+export function healthFigure(picture, batches, width) {
+  const colours = look();
+  const x = batches.map((batch) => wallClock(batch.at));
+  const highest = Math.max(0, ...batches.map((batch) => picture.of(batch) ?? 0));
+  const axis = highest > 0 ? {...scaled([0, highest * 1.12], false, picture.unit ?? null, 150)} : {range: [0, 1], tickvals: [0], ticktext: ["0"]};
+  if (picture.bytes && highest > 0) {
+    const step = 2 ** Math.floor(Math.log2(highest / 2));
+    axis.tickvals = [0, step, 2 * step, 3 * step].filter((value) => value <= highest * 1.12);
+    axis.ticktext = axis.tickvals.map((value) => bytes(value).replace(/\.0+(?=\D)/, ""));
+  } else if (!picture.unit && highest > 0) axis.ticktext = axis.tickvals.map((value) => brief(value).replace(/\.0+(?=\D|$)/, ""));
+  return {
+    data: traces(picture, batches, x, colours),
+    layout: {
+      showlegend: false, hovermode: "x", hoverdistance: -1, barmode: "stack", bargap: 0, height: 190, margin: {l: 8, r: 10, t: 8, b: 8}, dragmode: false,
+      xaxis: {type: "date", fixedrange: true, tickformatstops: TIME_TICKS, nticks: Math.max(3, Math.floor(width / 110)), showgrid: false, showspikes: true, spikemode: "across", spikethickness: 1, spikecolor: colours.soft, spikedash: "solid"},
+      yaxis: {fixedrange: true, ...axis, zeroline: false},
+    },
+  };
+}
+
+function traces(picture, batches, x, colours) {
+  const customdata = batches.map((_, at) => at);
+  if (picture.name === "phases") {
+    return phasesOf(batches).map((phase, at) => ({
+      type: "bar", name: asText(phase), meta: `phase ${phase}`, x, y: batches.map((batch) => phaseOf(batch, phase)), customdata, hoverinfo: "none",
+      marker: {color: phase === "other" ? colours.line : colours.series[phaseColour(at)], line: {width: 0}, pattern: {shape: phase === "other" ? "" : PATTERNS[at % PATTERNS.length], size: 6, solidity: 0.15, fgcolor: colours.paper, fillmode: "overlay"}},
+    }));
+  }
+  if (picture.name === "refused") {
+    return [["refused", 2, "", "refused"], ["late", 1, "/", "newly_late"]].map(([name, series, shape, part]) => ({
+      type: "bar", name, meta: name, x, y: batches.map((batch) => batch[part]), customdata, hoverinfo: "none", marker: {color: colours.series[series], line: {width: 0}, pattern: {shape, size: 6, solidity: 0.25, fgcolor: colours.paper, fillmode: "overlay"}},
+    }));
+  }
+  const colour = colours.series[picture.series];
+  return [{
+    type: "scatter", mode: batches.length < 40 ? "lines+markers" : "lines", name: picture.name, meta: picture.name, x, y: batches.map(picture.of), customdata, hoverinfo: "none", fill: "tozeroy", fillcolor: colour.replace("rgb(", "rgba(").replace(")", ", 0.12)"),
+    line: {color: colour, width: 2, simplify: false}, marker: {size: 4, color: colour}, connectgaps: false,
+  }];
+}
+
+// The phases that any batch tells of, the known ones first; and what no phase explains.
+export function phasesOf(batches) {
+  const found = new Set(batches.flatMap((batch) => Object.keys(batch.phases ?? {})));
+  const named = [...PHASES.filter((phase) => found.has(phase)), ...[...found].filter((phase) => !PHASES.includes(phase))];
+  return [...named, "other"];
+}
+
+export function phaseOf(batch, phase) {
+  if (phase !== "other") return batch.phases?.[phase] ?? null;
+  const explained = Object.values(batch.phases ?? {}).reduce((sum, part) => sum + (part ?? 0), 0);
+  return batch.seconds === null ? null : Math.max(batch.seconds - explained, 0);
+}
+
+export function phaseColour(at) {
+  return (at + 1) % 5;
+}

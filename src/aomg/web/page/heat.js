@@ -1,0 +1,270 @@
+// The worst keys over time: a row a key, a column a window (or some), colour by quantile. Drawn after the table.
+
+import {keyAddress} from "./address.js";
+import {Superseded} from "./api.js";
+import {element, mark, write} from "./element.js";
+import {asText, draw, look} from "./plot.js";
+import {keyText, quantity, tick, timeWithUtc, titleOf, unitFor} from "./shown.js";
+import {timeTicks} from "./ticks.js";
+
+const ROWS = 60;
+const COLUMNS = 240;
+const LEAST_BETWEEN = 2000;
+const SPANS = [["", "all"], ["900", "15 min"], ["3600", "1 h"], ["21600", "6 h"], ["86400", "24 h"]];
+
+// queryNow() and asked() tell what the table shows. Returns {panel, start(), refresh(anew), close()}.
+export function heatMap(address, ask, queryNow, asked) {
+  const query = queryNow();
+  const heading = element("h2", null, "");
+  const span = element("select", {"aria-label": "Time span of the heat map", onchange: () => {
+    address.change({span: span.value});
+    refresh(true);
+  }}, SPANS.map(([value, text]) => element("option", {value}, text)));
+  const plot = element("div", {class: "plot", tabindex: "0", role: "group", "aria-roledescription": "heat map"});
+  const legend = element("div", {class: "legend", "aria-hidden": "true"});
+  const told = element("p", {class: "told", "aria-live": "polite"}, "");
+  const panel = element("section", {class: "panel heat", "aria-label": "Heat map"}, element("div", {class: "head"}, heading, element("label", {class: "end small soft"}, "Span ", span)), legend, plot, told);
+
+  let data = null;
+  let drawn = null;
+  let started = false;
+  let closed = false;
+  let last = 0;
+  let timer = 0;
+  let cell = null;
+  let running = false;
+  let again = false;
+
+  const estimate = () => {
+    const now = asked();
+    return query.estimates.some((one) => one.name === now.sort) ? now.sort : query.estimates.find((one) => one.name === "p99")?.name ?? query.estimates.at(-1)?.name;
+  };
+
+  function figure() {
+    const colours = colouring(data.values);
+    legend.replaceChildren(...colours.ticks.map((value) => element("span", {style: {left: `${100 * colours.share(value)}%`}}, tick(value, estimateUnit()))));
+    return heatFigure(data, colours, plot.clientWidth, plot.clientHeight, cell);
+  }
+
+  const estimateUnit = () => unitFor(query, data.quantile);
+
+  async function refresh(anew = false) {
+    if (!started || closed) return;
+    clearTimeout(timer);
+    const wait = last + LEAST_BETWEEN - performance.now();
+    if (!anew && wait > 0) {
+      timer = setTimeout(refresh, wait);
+      return;
+    }
+    if (running) {
+      again = true;
+      return;
+    }
+    running = true;
+    try {
+      last = performance.now();
+      const {at, ...rest} = asked();
+      const seconds = Number(address.get("span"));
+      span.value = SPANS.some(([value]) => value === address.get("span")) ? address.get("span") : "";
+      const newest = at || queryNow().newest_end;
+      const from = seconds > 0 && newest ? new Date(new Date(newest).getTime() - seconds * 1000).toISOString() : "";
+      const answer = await ask("/api/heatmap", {...rest, quantile: estimate(), rows: ROWS, columns: COLUMNS, from, to: at}, "heat");
+      if (closed) return;
+      data = answer;
+      await show();
+    } catch (error) {
+      if (error instanceof Superseded || closed) return;
+      write(told, `${error.message} ${error.whatToDo ?? ""}`);
+    } finally {
+      running = false;
+      if (again) {
+        again = false;
+        refresh(true);
+      }
+    }
+  }
+
+  async function show() {
+    const title = titleOf(query, data.quantile);
+    const worst = data.matching > data.keys.length ? `the first ${data.keys.length} of ${data.matching.toLocaleString("en")} keys` : `all ${data.keys.length} keys`;
+    write(heading, `${title} over time`);
+    mark(panel, "hidden", data.keys.length === 0 || data.ends.length === 0);
+    if (panel.hidden) return;
+    if (cell && (cell[0] >= data.keys.length || cell[1] >= data.ends.length)) cell = null;
+    if (cell === null) write(told, usual(worst));
+    mark(plot, "aria-label", `${title} of ${worst}, ${data.ends.length} columns of time. Arrow keys go from cell to cell, Enter opens the key at that time.`);
+    plot.style.height = `${heightOf(data.keys.length)}px`;
+    if (drawn === null) {
+      drawn = await draw(plot, figure);
+      if (closed) {
+        drawn.close();
+        return;
+      }
+      plot.on("plotly_click", (event) => {
+        const found = place(event);
+        if (found) openCell(found);
+      });
+      plot.on("plotly_hover", (event) => {
+        const found = place(event);
+        if (found) write(told, describe(found));
+      });
+      plot.on("plotly_unhover", () => write(told, cell ? describe(cell) : usual(worst)));
+    } else await drawn.update();
+    mark(panel, "data-drawn", "true");
+  }
+
+  const usual = (worst) => `${worst[0].toUpperCase()}${worst.slice(1)}, in the order of the table${data.windows_per_column > 1 ? `; the highest of ${data.windows_per_column} windows in each column` : ""}. ◆ burst`;
+
+  // As high as the table beside it, else by the number of rows.
+  function heightOf(rows) {
+    const beside = panel.parentElement && panel.parentElement.firstElementChild.offsetTop === panel.offsetTop;
+    if (!beside) return Math.min(Math.max(rows * 14 + 110, 240), 640);
+    const whole = panel.parentElement.firstElementChild.offsetHeight;
+    return Math.max(whole - (panel.offsetHeight - plot.offsetHeight), 300);
+  }
+
+  function place(event) {
+    const point = event.points?.[0];
+    if (!point || point.x === undefined) return null;
+    const column = data.ends.findIndex((end) => new Date(end).getTime() === point.x);
+    return column < 0 ? null : [point.y, column];
+  }
+
+  function describe([row, column]) {
+    const value = data.values[row]?.[column] ?? null;
+    const burst = data.bursts.some(([y, x]) => y === row && x === column) ? ", burst" : "";
+    return `${keyText(data.keys[row], true)}, ${timeWithUtc(data.ends[column])}: ${value === null ? "no window" : `${titleOf(query, data.quantile)} ${quantity(value, estimateUnit())}`}${burst}`;
+  }
+
+  const openCell = ([row, column]) => address.open(keyAddress(query.name, data.keys[row], data.ends[column]));
+
+  plot.addEventListener("keydown", (event) => {
+    if (data === null || drawn === null) return;
+    const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
+    if (event.key === "Enter" && cell) openCell(cell);
+    else if (event.key === "Escape" && cell) cell = null;
+    else if (step) {
+      const [row, column] = cell ?? [-step[0], data.ends.length - 1 - step[1]];
+      cell = [Math.min(Math.max(row + step[0], 0), data.keys.length - 1), Math.min(Math.max(column + step[1], 0), data.ends.length - 1)];
+      write(told, describe(cell));
+    } else return;
+    event.preventDefault();
+    drawn.update();
+  });
+
+  return {
+    panel,
+    // After the table is painted: the library is large.
+    start() {
+      if (closed || started) return;
+      started = true;
+      const soon = window.requestIdleCallback ?? ((call) => setTimeout(call, 50));
+      soon(() => refresh(true), {timeout: 500});
+    },
+    refresh,
+    close() {
+      closed = true;
+      clearTimeout(timer);
+      drawn?.close();
+    },
+  };
+}
+
+// Columns at their times; where windows are missing, columns without colour, so that the others keep their width.
+export function withGaps(ends, values) {
+  const times = ends.map((end) => new Date(end).getTime());
+  const steps = times.slice(1).map((at, position) => at - times[position]).sort((a, b) => a - b);
+  const step = steps.length > 0 ? steps[Math.floor(steps.length / 2)] : 60000;
+  const x = [];
+  const from = [];
+  times.forEach((at, position) => {
+    if (position > 0 && at - times[position - 1] > 1.6 * step) {
+      x.push(times[position - 1] + step, at - step);
+      from.push(-1, -1);
+    }
+    x.push(at);
+    from.push(position);
+  });
+  return {x, step, z: values.map((row) => from.map((position) => (position < 0 ? null : row[position])))};
+}
+
+// Which value has which place in the scale of colours: {scale(value), low, high, ticks, share(value)}.
+function colouring(values) {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const row of values) for (const value of row) {
+    if (value === null) continue;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  // colours by ratio where values are far apart: one fault must not make all else look alike
+  const log = low > 0 && high / low > 5;
+  const scale = (value) => (value === null ? null : log ? Math.log10(value) : value);
+  const [first, last] = low < high ? [scale(low), scale(high)] : [low - 1, low + 1];
+  return {scale, low: first, high: last, ticks: colourTicks(low, high, log), share: (value) => (scale(value) - first) / (last - first)};
+}
+
+function heatFigure(data, colours, width, height, cell) {
+  const {ink} = look();
+  const names = tickNames(data.keys, width > 800 ? 36 : 18);
+  const {x, z, step} = withGaps(data.ends, data.values);
+  const every = Math.max(Math.ceil((data.keys.length * 15) / Math.max(height - 40, 60)), 1);
+  const times = timeTicks(x[0], x.at(-1), Math.max(Math.floor((width - 90) / 76), 2));
+  const shapes = cell ? [{type: "rect", x0: time(cell[1]) - step / 2, x1: time(cell[1]) + step / 2, y0: cell[0] - 0.5, y1: cell[0] + 0.5, line: {color: ink, width: 2}, layer: "above"}] : [];
+  function time(column) {
+    return new Date(data.ends[column]).getTime();
+  }
+  return {
+    data: [
+      {
+        type: "heatmap", x, y: data.keys.map((_, row) => row), z: z.map((row) => row.map(colours.scale)), colorscale: "Cividis", zmin: colours.low, zmax: colours.high, showscale: false,
+        hoverinfo: "none", hoverongaps: false, ygap: data.keys.length > 40 ? 0 : 1, xgap: 0,
+      },
+      {
+        type: "scatter", mode: "markers", x: data.bursts.map(([, column]) => time(column)), y: data.bursts.map(([row]) => row), hoverinfo: "none",
+        marker: {symbol: "diamond", size: 6, color: "#ffffff", line: {color: "#1c2127", width: 1}}, showlegend: false,
+      },
+    ],
+    layout: {
+      height, margin: {l: 8, r: 12, t: 8, b: 8}, hovermode: "closest", dragmode: false, shapes,
+      xaxis: {range: [x[0] - step / 2, x.at(-1) + step / 2], tickvals: times.map((one) => one.at), ticktext: times.map((one) => one.text), fixedrange: true, showgrid: false, zeroline: false, ticks: "outside", ticklen: 4},
+      yaxis: {
+        range: [data.keys.length - 0.5, -0.5], tickvals: data.keys.map((_, row) => row).filter((row) => row % every === 0), ticktext: names.filter((_, row) => row % every === 0).map(asText),
+        fixedrange: true, showgrid: false, zeroline: false, ticks: "",
+      },
+    },
+  };
+}
+
+// What tells the keys apart: labels that all of them share are left out, and long names shortened.
+export function tickNames(keys, most) {
+  const differ = Object.keys(keys[0] ?? {}).filter((label) => keys.some((key) => key[label] !== keys[0][label]));
+  const kept = (key) => (differ.length === 0 ? key : Object.fromEntries(differ.map((label) => [label, key[label]])));
+  return keys.map((key) => shortened(keyText(kept(key)), most));
+}
+
+// Both ends of a long text: keys often differ at the end.
+function shortened(text, most) {
+  if (text.length <= most) return text;
+  const letters = [...text];
+  return `${letters.slice(0, most / 2 - 1).join("")}…${letters.slice(1 - most / 2).join("")}`;
+}
+
+// Round numbers between two: 1, 2 and 5 times powers of ten, at most six.
+export function colourTicks(low, high, log) {
+  if (!(low < high)) return Number.isFinite(low) ? [low] : [];
+  if (log) {
+    const found = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+      for (const times of [1, 2, 5]) if (times * 10 ** power >= low && times * 10 ** power <= high) found.push(times * 10 ** power);
+    }
+    if (found.length > 6) return found.filter((value) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9);
+    return found;
+  }
+  const rough = (high - low) / 4;
+  const size = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((times) => times * size).find((one) => one >= rough);
+  const found = [];
+  for (let value = Math.ceil(low / step) * step; value <= high; value += step) found.push(Number(value.toPrecision(12)));
+  return found;
+}

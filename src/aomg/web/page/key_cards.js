@@ -1,0 +1,22 @@
+// The numbers of one window of a key: each quantile with its interval, how wide that is, and how it was found.
+
+import {element} from "./element.js";
+import {interval, quantity, whole, width} from "./shown.js";
+
+// index: of the point in data; null where there is none.
+export function keyCards(data, index, unitOf) {
+  const quantiles = data.estimates.map((estimate) => {
+    const unit = unitOf(estimate.name);
+    if (index === null) return card(estimate.name, estimate.title, quantity(null, unit));
+    const [value, low, high, method] = [estimate.values[index], estimate.low[index], estimate.high[index], estimate.methods[index]];
+    const bounds = interval(value, low, high, unit);
+    const wide = unit !== "share" && value && bounds !== "" && bounds !== "exact" ? `${width((high - low) / value)} wide` : "";
+    return card(estimate.name, estimate.title, quantity(value, unit), bounds, [wide, method === bounds ? "" : method].filter(Boolean).join(" · "));
+  });
+  const events = index === null ? card("count", "Events", "–") : card("count", "Events", whole(data.counts[index]), "in the window", data.bursts[index] ? "bursty tail" : "");
+  return [...quantiles, events];
+}
+
+function card(name, title, value, bounds = "", more = "") {
+  return element("div", {class: "figure", "data-estimate": name}, element("dt", null, title), element("dd", {class: "value"}, value), bounds ? element("dd", {class: "small"}, bounds) : null, more ? element("dd", {class: "small soft"}, more) : null);
+}

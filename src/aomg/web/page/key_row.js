@@ -1,0 +1,80 @@
+// One row of the table of keys: made once, then only the cells that changed are written.
+
+import {element, mark, write} from "./element.js";
+import {drawSpark, sparkline} from "./spark.js";
+import {brief, interval, keyText, quantity, unitFor, whole, width} from "./shown.js";
+
+export function keyRow(query, addressOf) {
+  const units = query.estimates.map((one) => unitFor(query, one.name));
+  let chosen = null;
+
+  function make() {
+    const link = element("a", {tabindex: "-1"}, "");
+    const spark = sparkline();
+    const estimates = query.estimates.map((one, position) =>
+      element("div", {class: "cell number estimate", role: "cell", "data-title": one.title, "data-extra": position >= 4}, element("b", null, ""), element("i", null, "")));
+    const wide = element("div", {class: "cell number small width", role: "cell"}, "");
+    const events = element("div", {class: "cell number small events", role: "cell"}, "");
+    const alert = element("span", {class: "mark", hidden: true}, "");
+    const burst = element("span", {class: "mark", "data-state": "burst", hidden: true, title: "The newest part of the window has a much heavier tail than the part before"}, "burst");
+    const row = element("div", {class: "line row", role: "row"},
+      element("div", {class: "cell key", role: "cell"}, link), element("div", {class: "cell trend", role: "cell"}, spark.svg), estimates, wide, events,
+      element("div", {class: "cell states", role: "cell"}, alert, burst));
+    row.cells = {link, spark, estimates, wide, events, alert, burst};
+    row.shown = undefined;
+    return row;
+  }
+
+  function fill(row, data) {
+    const cells = row.cells;
+    if (row.chosen !== chosen) {
+      row.chosen = chosen;
+      query.estimates.forEach((one, position) => cells.estimates[position].classList.toggle("chosen", one.name === chosen));
+    }
+    if (row.shown === data) return;
+    row.shown = data;
+    mark(row, "data-waiting", data === null);
+    mark(row, "aria-busy", data === null ? "true" : null);
+    if (data === null) {
+      mark(cells.link, "href", null);
+      write(cells.link, "…");
+      mark(cells.link, "aria-label", null);
+      return;
+    }
+    const name = keyText(data.key);
+    write(cells.link, name);
+    mark(cells.link, "href", addressOf(data.key));
+    mark(cells.link, "title", keyText(data.key, true));
+    mark(cells.link, "aria-label", keyText(data.key, true));
+    drawSpark(cells.spark, data.spark, 100);
+    query.estimates.forEach((one, position) => {
+      const given = data.estimates[one.name];
+      const [value, between] = cells.estimates[position].children;
+      write(value, quantity(given?.value, units[position]));
+      write(between, given ? interval(given.value, given.low, given.high, units[position]) : "");
+      mark(cells.estimates[position], "title", given ? about(one, given, query.unit) : null);
+    });
+    write(cells.wide, width(data.width));
+    write(cells.events, brief(data.count));
+    mark(cells.events, "title", `${whole(data.count)} events in ${data.sub_windows} parts of the window; lowest ${quantity(data.min, query.unit)}, highest ${quantity(data.max, query.unit)}`);
+    mark(cells.burst, "hidden", !data.burst);
+    mark(cells.alert, "hidden", !data.alert);
+    if (data.alert) {
+      mark(cells.alert, "data-state", data.alert.state);
+      mark(cells.alert, "title", data.alert.rule + (data.alert.more > 0 ? ` and ${data.alert.more} more` : ""));
+      write(cells.alert, data.alert.more > 0 ? `${data.alert.state} +${data.alert.more}` : data.alert.state);
+    }
+  }
+
+  // An answer came: which estimate is the chosen one.
+  function about_answer(answer) {
+    chosen = query.estimates.some((one) => one.name === answer.sort) ? answer.sort : answer.spark?.estimate ?? null;
+  }
+
+  return {make, fill, about: about_answer};
+}
+
+function about(one, given, unit) {
+  const own = one.quantile === null ? "" : unit ? ` ${unit}` : "";
+  return `${one.title} ${given.value}${own}, exact value within ${given.low}..${given.high}${own}${given.method ? ` (${given.method})` : ""}`;
+}

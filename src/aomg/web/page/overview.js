@@ -1,0 +1,244 @@
+// Every key as a row, worst first by the chosen quantile; beneath or beside it the worst keys over time.
+
+import {keyAddress} from "./address.js";
+import {asker, queryText, Superseded} from "./api.js";
+import {element, mark, notice, write} from "./element.js";
+import {heatMap} from "./heat.js";
+import {filters} from "./filters.js";
+import {keyRow} from "./key_row.js";
+import {live} from "./live.js";
+import {Rows} from "./rows.js";
+import {duration, timeWithUtc, titleOf, whole} from "./shown.js";
+
+export const title = "Overview";
+const SPARK = 60;
+
+export async function open(place, address) {
+  const ask = asker();
+  let parts = null;
+  const start = async () => {
+    const known = live.status?.queries ?? [];
+    const query = known.find((one) => one.name === address.get("query")) ?? (address.get("query") === "" ? known[0] : undefined);
+    if (parts !== null && query !== undefined && parts.matches(query)) return parts.moved(query);
+    parts?.close();
+    parts = null;
+    if (query === undefined) {
+      place.replaceChildren(known.length === 0 ? nothingYet() : unknownQuery(address.get("query"), known));
+      return null;
+    }
+    if (known.every((one) => one.windows === 0)) {
+      place.replaceChildren(nothingYet());
+      return null;
+    }
+    parts = table(place, address, ask, query);
+    return parts.first;
+  };
+  await start();
+  return {
+    async refresh() {
+      const known = live.status?.queries ?? [];
+      // a query that appears or a label that changes needs other columns
+      if (parts === null || !known.some((one) => parts.matches(one))) return start();
+      return parts.refresh(known.find((one) => parts.matches(one)));
+    },
+    moved: start,
+    close() {
+      parts?.close();
+      ask.end();
+    },
+  };
+}
+
+// What the address asks for, as the API takes it.
+export function question(address, query) {
+  const sort = address.get("sort") || defaultSort(query);
+  const asked = {
+    query: query.name, sort, order: address.get("order") || (sort === "key" ? "asc" : "desc"), search: address.get("search"),
+    alert: address.get("alert"), burst: address.get("burst"), at: address.get("at"),
+  };
+  for (const [label, value] of Object.entries(address.labels("where."))) asked[`where.${label}`] = value;
+  return asked;
+}
+
+export function defaultSort(query) {
+  const quantiles = query.estimates.filter((one) => one.quantile !== null);
+  return (quantiles.find((one) => one.name === "p99") ?? quantiles.at(-1) ?? query.estimates[0])?.name ?? "count";
+}
+
+function table(place, address, ask, given) {
+  let query = given;
+  let closed = false;
+  const names = query.estimates.map((one) => one.name);
+  const shape = JSON.stringify([query.name, query.labels, query.estimates, query.unit, live.status.queries.map((one) => one.name)]);
+  const shapeOf = (other) => JSON.stringify([other.name, other.labels, other.estimates, other.unit, live.status.queries.map((one) => one.name)]);
+  const asked = () => question(address, query);
+
+  const controls = filters(address, query, changed);
+  const summary = element("p", {class: "summary"});
+  const head = element("div", {class: "line names", role: "row", "aria-rowindex": "1"});
+  const seen = element("div", {class: "seen", role: "rowgroup"});
+  const all = element("div", {class: "all", role: "presentation"}, seen);
+  const scroll = element("div", {class: "scroll", role: "table", tabindex: "-1", "aria-label": `Keys of ${query.name}`}, element("div", {class: "top", role: "rowgroup"}, head), all);
+  const none = element("div", {class: "none", hidden: true});
+  const keys = element("section", {class: "panel keys", "aria-label": "Keys"}, scroll, none);
+  const heat = heatMap(address, ask, () => query, asked);
+  const both = element("div", {class: "both"}, keys, heat.panel);
+  const view = element("div", {class: "overview"}, element("h1", {class: "unseen"}, "Overview"), controls.bar, summary, both);
+
+  const columns = headings(head, query, (sort) => {
+    const now = asked();
+    const order = now.sort === sort ? (now.order === "desc" ? "asc" : "desc") : sort === "key" ? "asc" : "desc";
+    changed({sort: sort === defaultSort(query) ? null : sort, order: order === (sort === "key" ? "asc" : "desc") ? null : order});
+  });
+  layOut(keys, both, query);
+  const lines = keyRow(query, (key) => keyAddress(query.name, key, address.get("at") || null));
+  const rows = new Rows({
+    scroll, all, seen, make: lines.make, fill: lines.fill,
+    identity: (row) => JSON.stringify(Object.values(row.key)),
+    async fetch(offset) {
+      try {
+        return await ask("/api/keys", {...asked(), offset, limit: 100, spark: SPARK}, `rows ${offset}`);
+      } catch (error) {
+        if (error instanceof Superseded) return null;
+        throw error;
+      }
+    },
+    changed: tell,
+    failed(error) {
+      none.replaceChildren(element("p", null, element("strong", null, error.message), " ", error.whatToDo ?? ""), element("p", null, element("button", {type: "button", onclick: () => reload()}, "Try again")));
+      // what was shown before stays, while the server does not answer: the banner says so
+      if (error.status !== undefined || rows.matching === 0) {
+        mark(none, "hidden", false);
+        mark(scroll, "hidden", true);
+      }
+    },
+  });
+  scroll.addEventListener("click", (event) => {
+    const row = event.target.closest(".row");
+    if (!row || event.target.closest("a") || !getSelection().isCollapsed || event.ctrlKey || event.metaKey) return;
+    const link = row.querySelector("a[href]");
+    if (link) address.open(link.pathname + link.search);
+  });
+
+  function tell(answer) {
+    controls.seen(answer);
+    mark(scroll, "aria-rowcount", answer.matching + 1);
+    mark(scroll, "hidden", answer.matching === 0);
+    mark(none, "hidden", answer.matching > 0);
+    if (answer.matching === 0) none.replaceChildren(...empty(answer, address, changed));
+    lines.about(answer);
+    for (const [name, cell] of columns) {
+      mark(cell, "aria-sort", name === answer.sort ? (answer.order === "asc" ? "ascending" : "descending") : null);
+    }
+    summarize(summary, answer, query, address, changed);
+    controls.csv(`/api/keys.csv${queryText(asked())}`);
+  }
+
+  async function reload(top = 0) {
+    controls.show(query);
+    const done = await rows.reset(top);
+    if (done) heat.refresh(true);
+    return done;
+  }
+
+  // A control changed: note it in the address, then ask anew. Typing replaces the address instead of adding steps.
+  function changed(changes, push = true) {
+    address.change(changes, push);
+    return reload();
+  }
+
+  const keep = () => {
+    if (!closed) history.replaceState({...history.state, top: scroll.scrollTop}, "");
+  };
+  scroll.addEventListener("scrollend", keep);
+  place.replaceChildren(view);
+  rows.measure();
+  const first = reload(history.state?.top ?? 0).then(() => heat.start());
+  return {
+    first,
+    matches: (other) => shapeOf(other) === shape,
+    moved(newer) {
+      query = newer;
+      return reload(history.state?.top ?? 0);
+    },
+    async refresh(newer) {
+      query = newer;
+      const done = await rows.refresh();
+      if (done) heat.refresh();
+    },
+    close() {
+      closed = true;
+      rows.close();
+      heat.close();
+    },
+  };
+}
+
+function headings(head, query, sorted) {
+  const columns = new Map();
+  const add = (name, text, about, kind = "") => {
+    const cell = element("div", {class: `cell ${kind}`, role: "columnheader"}, name === null ? element("span", {title: about}, text) : element("button", {type: "button", title: about, onclick: () => sorted(name)}, text));
+    head.append(cell);
+    if (name !== null) columns.set(name, cell);
+  };
+  add("key", query.labels.join(" · ") || "key", "Sort by the key");
+  add(null, "trend", "The chosen quantile over the last windows, each key on its own scale");
+  for (const one of query.estimates) add(one.name, one.title, `Sort by ${one.title}; beneath it the interval in which the exact value lies`, "number estimate");
+  add("width", "width", "Sort by the width of the interval, relative to the value", "number small width");
+  add("count", "events", "Sort by the number of events in the window", "number small events");
+  add("alert", "state", "Sort by the state of alerts", "states");
+  return columns;
+}
+
+function layOut(keys, both, query) {
+  const many = query.estimates.length;
+  // keys of several labels need more room; they may take two lines
+  const more = Math.min(query.labels.length - 1, 3);
+  const least = more > 0 ? 7 + 3 * more : 5.5;
+  const columns = [`minmax(${least}rem, ${1.3 + more}fr)`, "6.25rem", ...query.estimates.map(() => "minmax(5.4rem, 1fr)"), "4rem", "4.4rem", "minmax(7rem, 0.9fr)"];
+  keys.style.setProperty("--columns", columns.join(" "));
+  keys.style.setProperty("--least", `${least + 6.25 + many * 5.4 + 4 + 4.4 + 7 + (many + 4) * 0.75 + 2}rem`);
+  keys.style.setProperty("--span", String(Math.floor(12 / Math.min(Math.max(many, 1), 4))));
+  mark(keys, "data-many", more > 0);
+  mark(both, "data-beside", many <= 4 && query.labels.length <= 2);
+}
+
+function summarize(place, answer, query, address, changed) {
+  const {matching, total, at} = answer;
+  const counted = matching === total ? `${whole(total)} keys` : `${whole(matching)} of ${whole(total)} keys`;
+  const size = query.size_seconds ? `, ${duration(query.size_seconds)} long` : "";
+  const parts = [counted, `${answer.order === "desc" ? "highest" : "lowest"} ${{key: "key", count: "number of events", width: "interval width", alert: "alert state"}[answer.sort] ?? titleOf(query, answer.sort)} first`];
+  if (answer.sort === "key" || answer.sort === "alert") parts[1] = `sorted by ${answer.sort === "key" ? "key" : "state"}`;
+  if (place.children.length !== 4) place.replaceChildren(element("strong"), element("span"), element("span"), element("button", {type: "button", class: "quiet", hidden: true, onclick: () => changed({at: null})}, "Back to the newest window"));
+  write(place.children[0], parts[0]);
+  write(place.children[1], parts[1]);
+  write(place.children[2], at === null ? "no window yet" : `window ending ${timeWithUtc(at)}${size}`);
+  mark(place.children[3], "hidden", address.get("at") === "");
+}
+
+function empty(answer, address, changed) {
+  if (answer.total === 0) return [element("p", null, element("strong", null, "No key has a window here yet. "), "As soon as the monitor writes one, it appears by itself.")];
+  const clear = {search: null, alert: null, burst: null};
+  for (const label of Object.keys(address.labels("where."))) clear[`where.${label}`] = null;
+  const exact = Object.keys(address.labels("where.")).length > 0 ? " Filters of labels compare whole values; the search box finds parts of them." : "";
+  return [
+    element("p", null, element("strong", null, `None of ${whole(answer.total)} keys matches. `), exact),
+    element("p", null, element("button", {type: "button", onclick: () => changed(clear)}, "Show all keys")),
+  ];
+}
+
+function nothingYet() {
+  const known = live.status;
+  const loading = known?.loading && known.loading.done < known.loading.of;
+  if (loading) return notice("Reading stored results", "The newest windows appear in a moment.");
+  return notice(
+    "No results yet",
+    "This page shows what the monitor writes, as soon as it does: nothing needs to be loaded again.",
+    element("p", null, "Start the monitor with ", element("code", null, "aomg run CONFIG.yaml"), ", or see it at work with ", element("code", null, "aomg demo"), "."),
+    element("p", null, "If it runs already, look whether the folder that it writes to (", element("code", null, "sinks: results: parquet"), ") is the one that is served here."),
+  );
+}
+
+function unknownQuery(name, known) {
+  return notice("There is no such query", `Nothing is called ${name} here.`, element("p", null, "There is ", known.map((one, position) => [position ? ", " : "", element("a", {href: `/${queryText({query: one.name})}`}, one.name)]), "."));
+}

@@ -1,0 +1,49 @@
+// The ticks of axes: of time, and of quantities with their unit (500 µs, 1 ms, 2 ms).
+
+import {asText} from "./plot.js";
+import {quantity} from "./shown.js";
+
+// How an axis of time says its ticks, by their distance in milliseconds.
+export const TIME_TICKS = [
+  {dtickrange: [null, 1000], value: "%H:%M:%S.%L"}, {dtickrange: [1000, 60000], value: "%H:%M:%S"},
+  {dtickrange: [60000, 86400000], value: "%H:%M\n%-d %b"}, {dtickrange: [86400000, null], value: "%-d %b\n%Y"},
+];
+
+// The range and the ticks of an axis. tall: its length in pixels.
+export function scaled([low, high], log, unit, tall) {
+  const values = log ? logTicks(low, high, tall) : evenTicks(low, high, Math.max(2, Math.floor(tall / 55)));
+  return {
+    range: log ? [Math.log10(low), Math.log10(high)] : [low, high], tickvals: values, zeroline: false,
+    ticktext: values.map((value) => asText(short(value, unit))),
+  };
+}
+
+// 4000 us is "4 ms": round numbers need no zeros behind the point.
+export function short(value, unit) {
+  return quantity(value, unit).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+}
+
+function logTicks(low, high, tall) {
+  const decades = Math.log10(high / low);
+  const room = tall / decades;
+  const steps = room > 400 ? [1, 1.5, 2, 3, 4, 5, 6, 8] : room > 150 ? [1, 2, 3, 5] : room > 70 ? [1, 2, 5] : room > 45 ? [1, 3] : [1];
+  const each = room > 18 ? 1 : Math.ceil(18 / room);
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
+    if (power % each !== 0) continue;
+    for (const step of steps) {
+      const value = Number(`${step}e${power}`);
+      if (value >= low && value <= high) found.push(value);
+    }
+  }
+  return found.length >= 2 ? found : evenTicks(low, high, 4);
+}
+
+export function evenTicks(low, high, many) {
+  const rough = (high - low) / many;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].find((size) => size * power >= rough) * power;
+  const found = [];
+  for (let number = Math.ceil(low / step); number * step <= high && found.length < 50; number++) found.push(Number((number * step).toPrecision(12)));
+  return found;
+}

@@ -1,0 +1,61 @@
+// A line of a few dozen numbers, as tiny SVG: one path and one point for the newest.
+
+import {element, mark} from "./element.js";
+
+const WIDTH = 100;
+const HEIGHT = 28;
+const EDGE = 3;
+// The scale spans at least this share of the highest value: the noise of a calm key does not look like a storm.
+const LEAST_SPAN = 0.5;
+
+export function sparkline() {
+  const path = element("path");
+  const point = element("circle", {r: 2.2});
+  const svg = element("svg", {class: "spark", "aria-hidden": "true", focusable: "false"}, path, point);
+  return {svg, path, point, shown: null};
+}
+
+// Draws values, oldest first; null is a gap. `wide` is the width in pixels. Touches the page only where it differs.
+export function drawSpark(spark, values, wide = WIDTH) {
+  const drawn = line(values ?? [], wide);
+  if (spark.shown === drawn.d) return;
+  spark.shown = drawn.d;
+  mark(spark.path, "d", drawn.d);
+  mark(spark.point, "cx", drawn.last?.[0] ?? -9);
+  mark(spark.point, "cy", drawn.last?.[1] ?? -9);
+}
+
+export function line(values, wide) {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const value of values) {
+    if (value === null) continue;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  if (low > high) return {d: "", last: null};
+  const span = Math.max(high - low, LEAST_SPAN * Math.abs(high), Number.MIN_VALUE);
+  const bottom = high - low < span ? (high + low - span) / 2 : low;
+  const step = values.length > 1 ? (wide - 2 * EDGE) / (values.length - 1) : 0;
+  let d = "";
+  let last = null;
+  let drawing = false;
+  values.forEach((value, position) => {
+    if (value === null) {
+      drawing = false;
+      return;
+    }
+    const x = round(values.length > 1 ? EDGE + position * step : wide / 2);
+    const y = round(HEIGHT - EDGE - ((value - bottom) / span) * (HEIGHT - 2 * EDGE));
+    // a number between two gaps is a line without length, which round ends show as a point
+    const alone = !drawing && (position + 1 === values.length || values[position + 1] === null);
+    d += drawing ? `L${x} ${y}` : `M${x} ${y}${alone ? "h0" : ""}`;
+    drawing = true;
+    if (position === values.length - 1) last = [x, y];
+  });
+  return {d, last};
+}
+
+function round(number) {
+  return Math.round(number * 10) / 10;
+}

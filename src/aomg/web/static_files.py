@@ -1,0 +1,103 @@
+"""The files of the page and Plotly's JavaScript, by name: whatever is asked is looked up, never joined to a path."""
+
+import gzip
+import hashlib
+import re
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+PAGE = Path(__file__).with_name("page")
+PLOTLY = "/static/plotly.js"
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+}
+_STYLE_ID = re.compile(rb'getElementById\("([0-9a-f]{64})"\)')
+
+
+@dataclass(frozen=True, eq=False)
+class StaticFile:
+    """Bytes with their kind. Compressed once, when first asked so."""
+
+    content: bytes
+    kind: str
+    lasting: bool = False
+    """Whether its address changes with its content."""
+
+    @cached_property
+    def tag(self) -> str:
+        """A name for the content."""
+        return hashlib.blake2b(self.content, digest_size=10).hexdigest()
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """The same, as gzip."""
+        return gzip.compress(self.content, 6, mtime=0)
+
+
+class StaticFiles:
+    """The files of a folder, kept in memory, read again when they change; index.html with Plotly's address in it."""
+
+    def __init__(self, folder: Path = PAGE) -> None:
+        self._folder = folder
+        self._kept: dict[str, tuple[tuple[int, int], StaticFile]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> StaticFile | None:
+        """The file that is called so, or None. Only names of the folder itself are known."""
+        if name == "plotly.js":
+            return self._plain_plotly
+        if name == self.plotly_name:
+            return self.plotly
+        return self._file(name) if name != "index.html" else None
+
+    @cached_property
+    def plotly(self) -> StaticFile:
+        """Plotly's JavaScript, from the installed package."""
+        import plotly
+
+        found = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+        return StaticFile(found.read_bytes(), _KINDS[".js"], lasting=True)
+
+    @cached_property
+    def plotly_name(self) -> str:
+        """What it is called in addresses: another name when it changes."""
+        return f"plotly-{self.plotly.tag}.js"
+
+    @cached_property
+    def _plain_plotly(self) -> StaticFile:
+        return StaticFile(self.plotly.content, self.plotly.kind)
+
+    @cached_property
+    def _metas(self) -> str:
+        # Plotly adds <style> elements, which the policy forbids, unless elements with these ids are there
+        ids = sorted(set(_STYLE_ID.findall(self.plotly.content)))
+        metas = [f'<meta name="aomg-plotly" content="/static/{self.plotly_name}">']
+        return "\n".join(metas + [f'<meta id="{one.decode()}" name="aomg-style">' for one in ids])
+
+    def index(self) -> StaticFile | None:
+        """The page itself, for whichever view."""
+        page = self._file("index.html")
+        if page is None:
+            return None
+        text = page.content.decode().replace(PLOTLY, f"/static/{self.plotly_name}")
+        return StaticFile(text.replace("</head>", f"{self._metas}\n</head>", 1).encode(), page.kind)
+
+    def _file(self, name: str) -> StaticFile | None:
+        there = {path.name: path for path in self._folder.iterdir()}
+        path = there.get(name)
+        if path is None or name.startswith(".") or path.suffix not in _KINDS or path.is_symlink() or not path.is_file():
+            return None
+        told = path.stat()
+        stamp = (told.st_mtime_ns, told.st_size)
+        with self._lock:
+            kept = self._kept.get(name)
+            if kept is None or kept[0] != stamp:
+                kept = self._kept[name] = (stamp, StaticFile(path.read_bytes(), _KINDS[path.suffix]))
+        return kept[1]

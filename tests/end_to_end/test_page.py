@@ -1,0 +1,97 @@
+"""The live page of a running `aomg run --web`, in a real browser: from the first second to the last."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from aomg.evaluation import pictures
+
+pytestmark = [
+    pytest.mark.xdist_group("monitor on spark"),
+    pytest.mark.skipif(bool(pictures.missing()), reason=str(pictures.missing())),
+]
+WAIT = 180_000  # milliseconds: Spark has to start
+PICTURES = Path(__file__).parents[2] / "build" / "pages"
+CONFIG = """
+source:
+  generate: {stream: podsets, rate: 2000, speed: 20, seed: 1}
+  time: ts
+state: state/
+every: 1 second
+quarantine: {folder: quarantine/, most_rows: 1000}
+queries:
+  inbound: {value: rtt_us, unit: us, by: {podset: dst_podset}, size: 1m, period: 15s, lateness: 2s}
+sinks:
+  results: [{parquet: results/}]
+  summaries: [{parquet: summaries/}]
+  alerts: [{jsonl: alerts.jsonl}]
+groups:
+  - name: network
+    rules:
+      - {alert: Slow, expr: p50 > 1us, min_count: 10, annotations: {summary: "podset {{ $labels.podset }}"}}
+"""
+
+
+@pytest.fixture
+def running(tmp_path):
+    """A monitor of telemetry that passes twenty times as fast as the clock, and the address of its page."""
+    file = tmp_path / "monitor.yaml"
+    file.write_text(CONFIG)
+    command = [str(Path(sys.executable).with_name("aomg")), "run", str(file), "--web", "--port", "0"]
+    monitor = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert monitor.stdout is not None
+        address = next(found[0] for line in monitor.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+/", line)))
+        yield monitor, address
+    finally:
+        monitor.kill()
+        monitor.wait()
+
+
+def test_the_page_shows_a_monitor_from_its_first_second_to_its_last(running):
+    monitor, address = running
+    faults, hosts = [], set()
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with pictures.browser() as chromium:
+        page = chromium.new_page(viewport={"width": 1440, "height": 900})
+        page.set_default_timeout(WAIT)
+        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
+
+        page.goto(address)  # before there is any result
+        page.wait_for_selector(".keys .row a[href]")
+        first = page.inner_text(".summary")
+        page.wait_for_function("first => document.querySelector('.summary').innerText !== first", arg=first)
+
+        page.click(".keys .row .key a")
+        page.wait_for_function("document.querySelector('.js-plotly-plot')?.data.some(line => line.x.length > 3)")
+        page.screenshot(path=PICTURES / "key.png", full_page=True)
+        page.click("nav a[href^='/alerts']")
+        page.wait_for_selector("text=Slow")
+        page.screenshot(path=PICTURES / "alerts.png")
+        page.click("nav a[href^='/health']")
+        page.wait_for_selector(".js-plotly-plot")
+        page.screenshot(path=PICTURES / "health.png", full_page=True)
+        page.click("nav a[href='/']")
+        page.wait_for_selector(".keys .row a[href]")
+        page.wait_for_selector(".js-plotly-plot")
+        page.screenshot(path=PICTURES / "overview.png")
+
+        health = httpx.get(f"{address}api/health").json()
+        assert health["live"] and health["batches"] and health["totals"]["events"] > 0
+        assert httpx.get(f"{address}api/alerts?state=firing").json()["matching"] > 0
+        metrics = httpx.get(f"{address}metrics").text
+        assert re.search(r'^aomg_quantile\{query="inbound",.*podset="7".*quantile="0.99"', metrics, re.M), metrics[:500]
+        monitor.send_signal(signal.SIGINT)
+        assert monitor.wait(WAIT / 1000) == 0
+        assert faults == []
+        assert hosts == {urlsplit(address).netloc}
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(address)

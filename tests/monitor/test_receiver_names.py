@@ -1,0 +1,167 @@
+"""Whose alerts are whose, when the list of receivers is changed between two starts."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made import NOON, Killed, alert, dying, quick_disk, told
+
+from aomg.monitor.notify import Notifier
+from aomg.monitor.outbox import Outbox
+from aomg.monitor.receiver_names import moved, names_of
+from aomg.monitor.receivers import Alertmanager, Command, Log, Webhook
+from aomg.monitor.secret import Secret, address
+
+quick = pytest.fixture(quick_disk, scope="module", autouse=True)
+
+
+class Down:
+    """A receiver that never answers."""
+
+    notified = frozenset({"firing", "resolved"})
+    repeat_every = None
+    patience = 3600.0
+
+    def __init__(self, identity: str, kind: str = "webhook") -> None:
+        self.identity, self.kind = identity, kind
+
+    def deliver(self, alert):
+        raise AssertionError("this test sends nothing")
+
+    def repeat(self, alerts):
+        pass
+
+
+def names(*identities: str) -> list[str]:
+    return list(names_of([Down(identity) for identity in identities]))
+
+
+def outbox(folder: Path, *identities: str) -> Outbox:
+    return Outbox(folder, dict.fromkeys(names(*identities), True))
+
+
+def waiting(box: Outbox, *identities: str) -> list[int]:
+    found = [box.waiting(name) for name in names(*identities)]
+    box.close()
+    return found
+
+
+def filled(folder: Path, *identities: str) -> None:
+    """Two alerts wait for the first receiver, three for the others."""
+    box = outbox(folder, *identities)
+    box.put([told(alert(end=NOON + number)) for number in range(3)])
+    first = names(*identities)[0]
+    box.done(first, box.head(first))
+    box.close()
+
+
+@given(st.permutations(["a", "b", "c", "d"]), st.integers(0, 4))
+def test_a_receiver_that_is_put_in_between_gets_nothing_that_waits_for_others(tmp_path_factory, order, at):
+    folder = tmp_path_factory.mktemp("outbox")
+    filled(folder, "a", "b", "c", "d")
+    changed = [*order[:at], "new", *order[at:]]
+    assert waiting(outbox(folder, *changed), *changed) == [{"new": 0, "a": 2}.get(who, 3) for who in changed]
+
+
+def test_a_receiver_whose_address_is_mended_gets_what_waits(tmp_path):
+    filled(tmp_path, "htps-typo", "other")
+    assert waiting(outbox(tmp_path, "other", "mended"), "other", "mended") == [3, 2]
+    assert waiting(outbox(tmp_path, "other", "mended"), "other", "mended") == [3, 2]
+
+
+def test_where_two_are_gone_and_two_are_new_nobody_gets_what_waited_for_another(tmp_path):
+    filled(tmp_path, "a", "b", "c")
+    assert waiting(outbox(tmp_path, "x", "y", "c"), "x", "y", "c") == [0, 0, 3]
+
+
+def test_a_mended_webhook_does_not_take_what_waits_for_a_log(tmp_path):
+    log, hook = Down("alerts.log", "log"), Down("http://a", "webhook")
+    box = Outbox(tmp_path, dict.fromkeys(names_of([log]), False))
+    box.put([told(alert())])
+    box.close()
+    box = Outbox(tmp_path, dict.fromkeys(names_of([hook]), False))
+    assert [box.waiting(name) for name in names_of([hook])] == [0]
+    box.close()
+
+
+def test_what_waits_for_a_receiver_that_was_taken_out_is_recorded_once(tmp_path, caplog):
+    filled(tmp_path, "http://gone", "http://stays")
+    gone = names("http://gone")[0]
+    for _ in range(2):
+        Notifier(tmp_path, []).close(0)
+    lines = [json.loads(line) for line in (tmp_path / "undelivered.jsonl").read_text().splitlines()]
+    mine = [line for line in lines if line["receiver"] == gone]
+    assert [line["alert"]["id"] for line in mine] == [told(alert(end=NOON + number))["id"] for number in (1, 2)]
+    assert len(lines) == 5 and {line["reason"] for line in lines} == {"the receiver is no longer in the configuration"}
+    assert f"{gone} is gone; 2 alerts" in caplog.text
+    assert not list(tmp_path.glob("webhook*"))
+
+
+def test_queues_that_were_called_by_their_place_are_taken_over(tmp_path):
+    filled(tmp_path, "a", "b")
+    for place, name in enumerate(names("a", "b"), 1):
+        for ending in (".json", ".firing.json"):
+            if (tmp_path / f"{name}{ending}").exists():
+                (tmp_path / f"{name}{ending}").rename(tmp_path / f"webhook-{place}{ending}")
+    assert waiting(outbox(tmp_path, "a", "b"), "a", "b") == [2, 3]
+    assert not list(tmp_path.glob("webhook-[12].*"))
+
+
+@pytest.mark.parametrize("at", range(8))
+def test_killed_while_it_takes_over_it_loses_nothing(tmp_path, at):
+    box = outbox(tmp_path, "a", "b")
+    box.put([told(alert(podset="1")), told(alert(podset="2"))])
+    for name in names("a"):
+        box.done(name, box.head(name))
+        box.done(name, box.head(name))
+    box.put([told(alert(podset="3"))])
+    box.close()
+    try:
+        with dying(at):
+            outbox(tmp_path, "new", "b").close()
+    except Killed:
+        pass
+    box = outbox(tmp_path, "new", "b")
+    assert [one["labels"]["podset"] for one in box.firing(names("new")[0])] == ["1", "2"]
+    assert waiting(box, "new", "b") == [1, 3]
+
+
+def test_a_token_that_is_rotated_does_not_make_another_receiver():
+    def name(url: str | Secret, token: str) -> str:
+        return next(iter(names_of([Webhook(url, {"Authorization": token})])))
+
+    first = name(address("https://me:hunter2@hooks.example.org/alerts?key=abc"), "Bearer one")
+    second = name(address("https://me:changed@hooks.example.org/alerts?key=def"), "Bearer two")
+    assert first == second and re.fullmatch(r"webhook-hooks-example-org-alerts-[0-9a-f]{8}", first)
+    assert name(address("https://hooks.example.org/others"), "") != first
+    assert name(address(Secret("https://hooks.example.org/s3cr3t")), "") == name(
+        address(Secret("https://hooks.example.org/rotated")), ""
+    )
+
+
+def test_names_tell_what_they_are_and_no_secret(tmp_path):
+    receivers = [
+        Alertmanager(address("http://me:hunter2@127.0.0.1:9093")),
+        Webhook(address("https://hooks.example.org/services/T0/hunter2hunter2hunter2")),
+        Command(["sh", "-c", "login hunter2"]),
+        Command(["sh", "page.sh", "--password", "hunter2"]),
+        Command(["sh", "page.sh", "{{ $id }}"]),
+        Log(tmp_path / "alerts.log"),
+    ]
+    found = names_of(receivers)
+    assert list(found.values()) == receivers
+    assert not any("hunter2" in name for name in found) and all(re.fullmatch(r"[\w-]{1,80}", name) for name in found)
+    called = [re.sub(r"-[0-9a-f]{8}(?=$|-)", "", name) for name in found]
+    assert called[2:5] == ["command-sh", "command-sh-page-sh", "command-sh-page-sh-2"]
+    assert called[0] == "alertmanager-127-0-0-1-9093"
+
+
+@given(st.lists(st.text("ab-/. ", max_size=60), max_size=8))
+def test_every_receiver_has_a_name_of_its_own_and_keeps_it(identities):
+    found = names(*identities)
+    assert len(found) == len(set(found)) == len(identities)
+    assert moved(found, found) == {}
+    assert all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in found)

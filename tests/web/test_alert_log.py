@@ -1,0 +1,341 @@
+"""The page knows the alerts as the monitor does, whatever happens to its files meanwhile."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judging import MINUTE, queries, rows, rule
+
+from aomg.monitor.alerts import Alert, FleetReport, alert_id, time_text
+from aomg.monitor.json_lines import JsonLinesSink
+from aomg.monitor.judge import Judge
+from aomg.monitor.rules import build
+from aomg.monitor.state_files import StateFiles
+from aomg.monitor.states import State
+from aomg.web.alert_log import AlertLog
+from aomg.web.alerts_shown import AlertsAsked
+from aomg.web.limits import KnownRule, Limit
+from aomg.web.reasons import amount
+
+RULES = [rule(for_=2 * MINUTE, labels={"severity": "page"}), rule("p50 > 1ms", "Median", keep_firing_for=2 * MINUTE)]
+KNOWN = {
+    ("network", "Slow"): KnownRule("p99 > 4ms", ("inbound",), (Limit("inbound", "p99", 4000.0, ">", "Slow"),)),
+    ("network", "Median"): KnownRule("p50 > 1ms", ("inbound",), ()),
+}
+NAMES = {"inbound": ("podset",)}
+START = 10_000 * MINUTE
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    with mock.patch.object(os, "fsync", lambda handle: None):
+        yield
+
+
+class Monitor:
+    """Judges and writes as a monitor does: lines, and the state of each batch."""
+
+    def __init__(self, folder: Path, stream: str = "3f9a00112233", state: str = "state") -> None:
+        self.folder, self.state_folder, self.file = folder, folder / state, folder / "alerts.jsonl"
+        self.state_folder.mkdir(exist_ok=True)
+        (self.state_folder / "stream").write_text(stream + "\n")
+        self.judge = Judge([build(one, queries()) for one in RULES], queries())
+        self.sink = JsonLinesSink(self.file, stream=stream)
+        self.states = StateFiles(self.state_folder / "alerts")
+        self.state = State()
+
+    def batch(self, number: int, slow: set[str], keys: str = "abc") -> None:
+        told = self.states.load_below(number)
+        before = State() if told is None else State.from_json(told)
+        values = {
+            key: {"p99": (4900, 5000, 5100) if key in slow else 900, "p50": 2000 if key in slow else 500}
+            for key in keys
+        }
+        window = rows(START + number * MINUTE, values)
+        self.state, alerts = self.judge.step(before, {"inbound": [window]}, number)
+        self.sink.write(number, alerts)
+        self.states.save(number, self.state.to_json())
+
+    def log(self, **more) -> AlertLog:
+        return AlertLog(self.file, self.state_folder, rules=KNOWN, names=NAMES, **more)
+
+    def active(self) -> set:
+        """What is active, as the judge says."""
+        return {
+            (one.rule, tuple(sorted(one.labels.items())), "firing" if one.firing else "pending", time_text(one.since))
+            for one in self.judge.active(self.state)
+        }
+
+
+def shown_active(log: AlertLog) -> set:
+    return {(one["rule"], tuple(sorted(one["labels"].items())), one["state"], one["started"]) for one in log.active()}
+
+
+def settled(log: AlertLog) -> AlertLog:
+    for _ in range(20):
+        if not log.step():
+            return log
+    raise AssertionError("it changes without end")
+
+
+@settings(max_examples=40)
+@given(
+    slow=st.lists(st.sets(st.sampled_from("abc")), min_size=1, max_size=12),
+    repeats=st.lists(st.tuples(st.integers(0, 11), st.sets(st.sampled_from("abc"))), max_size=3),
+    looks=st.integers(1, 4),
+)
+def test_a_log_that_followed_knows_what_one_that_reads_all_at_once_knows(slow, repeats, looks):
+    """The monitor is restarted now and then: it cuts its lines and repeats batches, perhaps with other rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        monitor = Monitor(Path(folder))
+        log = monitor.log()
+        plan = list(enumerate(slow))
+        for first, other in repeats:
+            plan += [(number, other if number == first else slow[number]) for number in range(first, len(slow))]
+        for at, (number, which) in enumerate(plan):
+            monitor.batch(number, which)
+            if at % looks == 0:
+                log.step()
+        settled(log)
+        assert log.alerts() == settled(monitor.log()).alerts()
+        assert shown_active(log) == monitor.active()
+        assert log.counts == {state: sum(one["state"] == state for one in log.alerts()) for state in log.counts}
+
+
+@settings(max_examples=20)
+@given(st.lists(st.sets(st.sampled_from("abc")), min_size=1, max_size=10), st.data())
+def test_what_is_active_is_what_the_state_says_whichever_lines_are_lost(slow, data):
+    with tempfile.TemporaryDirectory() as folder:
+        monitor = Monitor(Path(folder))
+        for number, which in enumerate(slow):
+            monitor.batch(number, which)
+        lines = monitor.file.read_bytes().splitlines(keepends=True) if monitor.file.exists() else []
+        monitor.file.write_bytes(b"".join(line for line in lines if data.draw(st.booleans())))
+        log = settled(monitor.log())
+        assert shown_active(log) == monitor.active()
+        assert all(one["reason"] for one in log.alerts())
+
+
+def test_an_alert_is_one_object_from_pending_to_resolved(tmp_path):
+    monitor = Monitor(tmp_path)
+    log = monitor.log()
+    seen = []
+    for number, slow in enumerate([{"b"}, {"b"}, {"b"}, {"b"}, set()]):
+        monitor.batch(number, slow)
+        assert log.step()
+        seen += [one for one in log.alerts() if one["rule"] == "Slow"]
+    assert [one["state"] for one in seen] == ["pending", "pending", "firing", "firing", "resolved"]
+    assert len({one["id"] for one in seen}) == 1 and {one["started"] for one in seen} == {time_text(START)}
+    last = seen[-1]
+    assert (last["fired"], last["resolved"]) == (time_text(START + 2 * MINUTE), time_text(START + 4 * MINUTE))
+    assert last["labels"] == {"podset": "b", "severity": "page"} and last["group"] == "network"
+    assert last["quantities"] == {"inbound.p99": [4900.0, 5000.0, 5100.0]} and last["units"] == {"inbound.p99": "us"}
+    assert last["link"] == {"query": "inbound", "key": {"podset": "b"}, "at": time_text(START + 2 * MINUTE)}
+    assert [one["transition"] for one in last["transitions"]] == ["pending", "firing", "resolved"]
+    assert log.step() is False
+
+
+def test_reasons_say_value_interval_limit_duration_and_certainty_with_units(tmp_path):
+    monitor = Monitor(tmp_path)
+    log = monitor.log()
+    reasons = []
+    for number, slow in enumerate([{"b"}, {"b"}, {"b"}, {"b"}, set()]):
+        monitor.batch(number, slow)
+        log.step()
+        reasons += [one["reason"] for one in log.alerts() if one["rule"] == "Slow"]
+    seen = "inbound p99 5 ms (4.9..5.1), above 4 ms"
+    assert reasons[1] == f"{seen} for 1 min: certain; it fires if this goes on"
+    assert reasons[2:4] == [f"{seen} for 2 min: certain", f"{seen} for 3 min: certain"]
+    assert reasons[4] == f"{seen}: certain; over after 4 min, with inbound p99 900 us"
+    assert [one["reason"] for one in log.alerts() if one["rule"] == "Median"] == [
+        "inbound p50 2 ms; p50 > 1ms for 3 min: certain"  # it keeps firing for two minutes
+    ]
+
+
+def test_a_state_without_lines_tells_what_is_active(tmp_path):
+    monitor = Monitor(tmp_path)
+    for number in range(4):
+        monitor.batch(number, {"b"})
+    log = settled(AlertLog(None, monitor.state_folder, rules=KNOWN, names=NAMES))
+    assert shown_active(log) == monitor.active() and log.counts["firing"] == 2
+    (slow,) = (one for one in log.alerts() if one["rule"] == "Slow")
+    assert slow["reason"] == "p99 > 4ms for 3 min; what was seen is not in the file of alerts"
+    assert slow["link"]["key"] == {"podset": "b"} and slow["end"] == time_text(START + 3 * MINUTE)
+
+
+def test_lines_without_a_state_tell_what_is_active(tmp_path):
+    monitor = Monitor(tmp_path)
+    for number, slow in enumerate([{"a", "b"}, {"a", "b"}, {"a"}, {"a"}]):
+        monitor.batch(number, slow)
+    log = settled(AlertLog(monitor.file, None))
+    assert shown_active(log) == monitor.active()
+    assert all(one["link"] is None for one in log.alerts())
+    log.name_labels(NAMES)
+    assert log.step() and all(one["link"]["key"].keys() == {"podset"} for one in log.alerts())
+
+
+def test_alerts_of_a_run_that_was_abandoned_are_over(tmp_path):
+    old = Monitor(tmp_path)
+    for number in range(3, 9):
+        old.batch(number, {"a"})
+    new = Monitor(tmp_path, "aaaaaaaaaaaa", "other")  # its batches count from 0 again
+    for number in range(2):
+        new.batch(number, {"b"})
+    log = settled(new.log())
+    assert {one["labels"]["podset"] for one in log.active()} == {"b"}
+    over = [one for one in log.alerts() if one["labels"]["podset"] == "a"]
+    assert len(over) == 2 and {one["state"] for one in over} == {"resolved"} and over[0]["resolved"] is None
+    assert "no longer active" in over[0]["reason"]
+
+
+def test_a_torn_last_line_waits_and_damaged_lines_are_counted(tmp_path):
+    monitor = Monitor(tmp_path)
+    for number in range(3):
+        monitor.batch(number, {"a"})
+    content = monitor.file.read_bytes()
+    bad = [b"no json", b"{}", b"[1]", b'{"batch":1,"rule":5}', content.splitlines()[0].replace(b'"firing"', b'"odd"')]
+    bad += [
+        content.splitlines()[0].replace(b'"labels":{', b'"labels":[{').replace(b',"annotations"', b'],"annotations"')
+    ]
+    log = AlertLog(monitor.file, None)
+    monitor.file.write_bytes(content[:-20])
+    settled(log)
+    before = log.alerts()
+    monitor.file.write_bytes(content)
+    settled(log)
+    assert len(log.alerts()) == len(before) and log.alerts() != before and log.snapshot().damaged == 0
+    with monitor.file.open("ab") as raw:
+        raw.write(b"\n".join(bad) + b"\n\n")
+    settled(log)
+    assert log.snapshot().damaged == len(set(bad) - {content.splitlines()[0]}) and len(log.alerts()) == len(before)
+
+
+def test_a_file_that_is_removed_or_replaced_is_noticed(tmp_path):
+    monitor = Monitor(tmp_path)
+    for number in range(3):
+        monitor.batch(number, {"a"})
+    log = AlertLog(monitor.file, None)
+    settled(log)
+    content = monitor.file.read_bytes()
+    monitor.file.unlink()
+    assert log.step() and log.alerts() == ()
+    monitor.file.write_bytes(content)
+    assert log.step() and len(log.alerts()) == 2
+    other = tmp_path / "other"
+    other.write_bytes(content.replace(b'"podset":"a"', b'"podset":"z"'))
+    other.replace(monitor.file)
+    assert log.step() and {one["labels"]["podset"] for one in log.alerts()} == {"z"}
+    with monitor.file.open("r+b") as raw:  # cut and written again between two looks, and longer than before
+        raw.truncate(0)
+        raw.write(content.replace(b'"podset":"a"', b'"podset":"another"'))
+    assert log.step() and {one["labels"]["podset"] for one in log.alerts()} == {"another"}
+
+
+def test_a_damaged_state_is_a_problem_and_what_was_known_stays(tmp_path):
+    monitor = Monitor(tmp_path)
+    for number in range(3):
+        monitor.batch(number, {"a"})
+    log = settled(monitor.log())
+    before = log.alerts()
+    (monitor.state_folder / "alerts" / "7.json").write_text("{}")
+    log.step()
+    assert "damaged" in log.problem and log.alerts() == before
+    (monitor.state_folder / "alerts" / "7.json").unlink()
+    log.step()
+    assert log.problem is None
+
+
+def line(number: int, transition: str = "resolved", **more) -> Alert:
+    labels = {"podset": str(number)}
+    end = START + number * MINUTE
+    parts = {"id": alert_id("g", "R", labels, transition, end), "rule": "R", "group": "g", "labels": labels}
+    parts |= {"transition": transition, "annotations": {"summary": f"podset {number}"}, "start": end - MINUTE}
+    parts |= {"end": end, "certainty": "certain", "quantities": {"inbound.p99": (1.0, 2.0, 3.0)}, "count": 7}
+    return Alert(**(parts | {"started": end - MINUTE, "fired": end, "batch": number} | more))
+
+
+def test_of_too_many_alerts_those_that_are_over_longest_are_forgotten(tmp_path):
+    file = tmp_path / "alerts.jsonl"
+    for number in range(60):
+        JsonLinesSink(file).write(number, [line(number, "firing" if number < 5 else "resolved")])
+    log = settled(AlertLog(file, None, most=20))
+    assert len(log.alerts()) == 20
+    assert {one["labels"]["podset"] for one in log.active()} == {"0", "1", "2", "3", "4"}
+    assert [one["labels"]["podset"] for one in log.alerts()[5:]] == [str(n) for n in range(59, 44, -1)]
+
+
+def test_what_is_asked_is_filtered_and_paged_with_the_active_ones_first(tmp_path):
+    file = tmp_path / "alerts.jsonl"
+    kinds = {0: "firing", 1: "pending", 2: "firing"}
+    sink = JsonLinesSink(file)
+    for number in range(12):
+        kind = kinds.get(number, "resolved")
+        sink.write(number, [line(number, kind, fired=None if kind == "pending" else START + number * MINUTE)])
+    log = settled(AlertLog(file, None, names=NAMES)).snapshot()
+
+    def podsets(**asked):
+        return [one["labels"]["podset"] for one in log.asked(AlertsAsked(**asked))["alerts"]]
+
+    assert podsets() == ["2", "0", "1", "11", "10", "9", "8", "7", "6", "5", "4", "3"]
+    assert podsets(offset=2, limit=3) == ["1", "11", "10"]
+    assert podsets(state="firing") == ["2", "0"] and podsets(state="pending") == ["1"]
+    assert podsets(search="PODSET 1") == ["1", "11", "10"] and podsets(search="podset=11") == ["11"]
+    assert (
+        podsets(key={"podset": "7"}) == ["7"]
+        and podsets(query="outbound") == []
+        and len(podsets(query="inbound")) == 12
+    )
+    told = log.asked(AlertsAsked(state="resolved", limit=2))
+    assert (told["total"], told["matching"], len(told["alerts"])) == (12, 9, 2)
+    assert told["counts"] == {"firing": 2, "pending": 1, "resolved": 9}
+    assert [one["transition"] for one in log.transitions("inbound", {"podset": "1"})] == ["pending"]
+    json.dumps(log.asked(AlertsAsked()), allow_nan=False)
+
+
+def test_a_fleet_tells_who_violates_and_has_no_link_to_a_key(tmp_path):
+    report = FleetReport(12, 40, ("a", "b"))
+    alert = line(
+        0, "firing", labels={"dc": "x"}, quantities={"share": (0.28, 0.3, 0.325)}, units={"share": "%"}, fleet=report
+    )
+    JsonLinesSink(tmp_path / "alerts.jsonl").write(0, [alert])
+    known = {("g", "R"): KnownRule("p99 > 4ms", ("inbound",), (), 0.25)}
+    (told,) = settled(AlertLog(tmp_path / "alerts.jsonl", None, rules=known, names=NAMES)).alerts()
+    assert told["reason"] == "12 of 40 members violate, 30 % (28..32.5), at least 25 % for 1 min: certain"
+    assert told["link"] is None and told["queries"] == ["inbound"] and told["fleet"]["total"] == 40
+
+
+def test_a_possible_alert_and_unknown_bounds_say_so(tmp_path):
+    parts = {
+        "certainty": "possible",
+        "quantities": {"inbound.p99": (3900.0, 4010.0, float("inf"))},
+        "units": {"inbound.p99": "us"},
+    }
+    JsonLinesSink(tmp_path / "alerts.jsonl").write(0, [line(0, "firing", **parts)])
+    known = {("g", "R"): KnownRule("p99 > 4ms", ("inbound",), (Limit("inbound", "p99", 4000.0, ">", "R"),))}
+    (told,) = settled(AlertLog(tmp_path / "alerts.jsonl", None, rules=known)).alerts()
+    assert told["reason"] == "inbound p99 4.01 ms (3.9..unknown), perhaps above 4 ms for 1 min: possible"
+    assert told["quantities"] == {"inbound.p99": [3900.0, 4010.0, None]}
+
+
+@given(st.floats(1e-9, 1e12), st.floats(0, 0.05), st.sampled_from(["us", "ms", "s", "%", None]))
+def test_an_interval_is_rounded_outward(value, width, unit):
+    low, high = value * (1 - width), value * (1 + width)
+    text = amount(low, value, high, unit)
+    scale = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "%": 0.01, "": 1.0}
+    shown = text.split(" (")[0].partition(" ")[2]
+    if "(" in text:
+        first, last = (float(part) for part in text.split("(")[1].rstrip(")").split(".."))
+        kept = scale["" if unit == "%" else unit or ""]
+        assert first * scale[shown] <= low * kept * (1 + 1e-12) and high * kept * (1 - 1e-12) <= last * scale[shown]
+
+
+def test_nothing_is_there_yet_and_nothing_is_wrong(tmp_path):
+    log = AlertLog(tmp_path / "alerts.jsonl", tmp_path / "state")
+    assert log.step() is False and log.alerts() == () and log.problem is None and log.known
+    assert log.counts == {"firing": 0, "pending": 0, "resolved": 0}
+    assert not AlertLog(None, None).known

@@ -1,0 +1,315 @@
+import os
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from web.made import DAY, NOON, made
+from web.test_history import MINUTE, row, table, told, told_by_rows
+
+from aomg.monitor.compaction import compact
+from aomg.monitor.parquet_sink import ParquetSink
+from aomg.monitor.result_folder import days
+from aomg.monitor.results import read
+from aomg.web import following
+from aomg.web.following import Follower
+from aomg.web.history import History
+
+A_DAY = DAY // MINUTE
+SMALL = {"_FIRST_ROWS": 30, "_MOST_ROWS": 30}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    with mock.patch.object(os, "fsync", lambda handle: None):
+        yield
+
+
+def write(folder: Path, batch: int, *rows: dict) -> None:
+    ParquetSink(folder).write(batch, table(*rows))
+
+
+def settled(follower: Follower) -> bool:
+    """Step until nothing changes, bounded; whether anything did. What has gone is forgotten at the second look."""
+    changed = False
+    for _ in range(100):
+        before = changed
+        changed |= follower.step()
+        again = follower.step()
+        changed |= again
+        if not again and follower.loading.done == follower.loading.of and changed == before:
+            return changed
+    raise AssertionError("it does not end")
+
+
+def same_as_reading(folder: Path, history: History) -> bool:
+    return told(history) == told_by_rows(read(folder))
+
+
+def test_all_that_a_monitor_wrote_is_there_and_then_what_it_writes(tmp_path):
+    monitor = made(tmp_path, keys=15, windows=12)
+    history = History()
+    follower = Follower(monitor.results, history)
+    assert settled(follower) and same_as_reading(monitor.results, history)
+    assert follower.loading == (12, 12) and follower.problem is None
+    assert not follower.step(), "nothing came"
+    end = monitor.add_window(slow=["7"], without=["2"])
+    assert follower.step(), "one step is enough"
+    query = history.snapshot()["inbound"]
+    assert query.newest.end == end and len(query.newest) == 14
+    assert query.newest.numbers[query.newest.row(query.keys.number({"podset": "7"})), query.estimate("p99"), 0] == 8000
+    assert same_as_reading(monitor.results, history)
+
+
+def test_the_newest_windows_come_first_and_each_step_reads_some(tmp_path, monkeypatch):
+    monkeypatch.setattr(following, "_FIRST_ROWS", 2)
+    monkeypatch.setattr(following, "_MOST_ROWS", 6)
+    for batch in range(10):
+        write(tmp_path, batch, *(row(str(key), batch * A_DAY // 4, batch) for key in range(3)))
+    history = History()
+    follower = Follower(tmp_path, history)
+    seen = []
+    for _ in range(20):
+        if not follower.step():
+            break
+        seen.append([(window.end - NOON) // MINUTE // (A_DAY // 4) for window in history.snapshot()["inbound"].windows])
+        assert follower.loading.of == 10 and follower.loading.done in (len(seen[-1]) - 1, len(seen[-1]))
+    assert seen == [[9], [7, 8, 9], [5, 6, 7, 8, 9], list(range(3, 10)), list(range(1, 10)), list(range(10))]
+
+
+def test_while_old_files_are_read_what_comes_goes_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(following, "_MOST_ROWS", 4)
+    for batch in range(3):
+        write(tmp_path, batch, *(row(str(key), batch * 10 + at, batch) for key in range(3) for at in range(10)))
+    write(tmp_path, 3, row(end=A_DAY))
+    compact(tmp_path, days(tmp_path)[0])
+    history = History()
+    follower = Follower(tmp_path, history)
+    monkeypatch.setattr(follower, "_rows", 4)
+    for _ in range(3):
+        follower.step()
+    assert follower.loading.done < follower.loading.of
+    write(tmp_path, 4, row("new", end=A_DAY + 5, batch=4))
+    assert follower.step() and history.snapshot()["inbound"].newest.end == NOON + DAY + 5 * MINUTE
+    assert follower.loading.done < follower.loading.of
+    assert settled(follower) and same_as_reading(tmp_path, history)
+
+
+operation = st.one_of(
+    st.tuples(st.just("write"), st.integers(0, 3), st.integers(0, 2)),
+    st.tuples(st.just("repeat"), st.integers(0, 5), st.integers(0, 3)),
+    st.tuples(st.just("compact"), st.integers(0, 2), st.just(0)),
+    st.tuples(st.just("look"), st.integers(1, 3), st.just(0)),
+)
+
+
+@settings(max_examples=40)
+@given(operations=st.lists(operation, max_size=10), seed=st.integers(0, 3), rows=st.sampled_from([1, 5, 1000]))
+def test_whatever_is_written_replaced_and_joined_it_holds_what_reading_everything_gives(operations, seed, rows):
+    """Batches of up to three days; repeated ones bring other rows, some of windows that another batch had."""
+    with tempfile.TemporaryDirectory() as name, mock.patch.multiple(following, _MOST_ROWS=rows, _FIRST_ROWS=rows):
+        folder, history, batch = Path(name), History(), 0
+        follower = Follower(folder, history)
+        write(folder, 0, row("0"))
+        for what, one, two in operations:
+            if what in ("write", "repeat"):
+                batch, at = (batch + 1, batch + 1) if what == "write" else (batch, max(batch - one, 0))
+                ends = [(at + two) % 5 + day * A_DAY for day in range(min(one, 3))]
+                keys = [str((seed + two + key) % 5) for key in range(two + 1)]
+                write(folder, at, *(row(key, end, at, count=seed + one + two) for key in keys for end in ends))
+            elif what == "compact" and one < len(days(folder)):
+                compact(folder, days(folder)[one])
+            elif what == "look":
+                for _ in range(one):
+                    follower.step()
+        settled(follower)
+        expected = told_by_rows(read(folder)) if any(folder.glob("day=*/*.parquet")) else {}
+        # batches whose files were joined before anybody looked again may have been repeated with as many other rows
+        assert told(history) == expected or joined_unseen(operations)
+        fresh = History()
+        settled(Follower(folder, fresh))
+        assert told(fresh) == expected
+
+
+def joined_unseen(operations: list) -> bool:
+    """Whether a batch was repeated, and joined before the follower looked."""
+    repeated = False
+    for what, *_ in operations:
+        repeated = what == "repeat" or (repeated and what != "look")
+        if what == "compact" and repeated:
+            return True
+    return False
+
+
+def test_what_compaction_joined_is_not_read_again(tmp_path, monkeypatch):
+    for batch in range(5):
+        write(tmp_path, batch, row("1", batch, batch), row("2", batch, batch))
+    write(tmp_path, 5, row(end=A_DAY, batch=5))
+    history = History()
+    follower = Follower(tmp_path, history)
+    settled(follower)
+    before = history.snapshot()
+    compact(tmp_path, days(tmp_path)[0])
+    with mock.patch.object(History, "add", side_effect=AssertionError("it was read again")):
+        assert not settled(follower)
+    assert history.snapshot() is before and follower.loading == (2, 2)
+    write(tmp_path, 6, row("3", 7, 6))
+    write(tmp_path, 7, row("3", A_DAY + 1, 7))
+    compact(tmp_path, days(tmp_path)[0])
+    settled(follower)
+    assert same_as_reading(tmp_path, history) and ("inbound", (("podset", "3"),), NOON + 7 * MINUTE) in told(history)
+
+
+def test_a_joined_file_with_more_than_was_read_is_read(tmp_path):
+    write(tmp_path, 0, row("1", 0, 0))
+    history = History()
+    follower = Follower(tmp_path, history)
+    settled(follower)
+    write(tmp_path, 1, row("1", 1, 1))
+    write(tmp_path, 2, row("1", A_DAY, 2))
+    compact(tmp_path, days(tmp_path)[0])
+    settled(follower)
+    assert same_as_reading(tmp_path, history) and len(history.snapshot()["inbound"].windows) == 3
+
+
+def test_a_batch_that_was_repeated_after_it_was_joined_takes_its_old_rows_along(tmp_path):
+    write(tmp_path, 0, row("1", 0, 0))
+    write(tmp_path, 1, row("1", 1, 1), row("2", 1, 1))
+    write(tmp_path, 2, row("1", A_DAY, 2))
+    history = History()
+    follower = Follower(tmp_path, history)
+    settled(follower)
+    compact(tmp_path, days(tmp_path)[0])
+    write(tmp_path, 1, row("3", 1, 1))
+    settled(follower)
+    assert same_as_reading(tmp_path, history) and len(told(history)) == 3
+
+
+def test_a_repeated_batch_takes_its_old_rows_along_in_one_step(tmp_path):
+    write(tmp_path, 0, row("1", 0, 0, count=5), row("2", 0, 0))
+    write(tmp_path, 1, row("1", 0, 1), row("2", 1, 1))
+    history = History()
+    follower = Follower(tmp_path, history)
+    settled(follower)
+    write(tmp_path, 1, row("2", 1, 1, count=77))
+    follower.step()
+    follower.step()
+    assert same_as_reading(tmp_path, history)
+    counts = {(labels[0][1], (end - NOON) // MINUTE): found[1] for (_, labels, end), found in told(history).items()}
+    assert counts == {("1", 0): 5, ("2", 0): 10, ("2", 1): 77}, "batch 0 is heard again where batch 1 hid it"
+
+
+def test_a_file_that_went_is_forgotten_but_not_while_the_folder_is_away(tmp_path):
+    folder = tmp_path / "results"
+    write(folder, 0, row("1", 0, 0))
+    write(folder, 1, row("2", 1, 1))
+    write(folder, 2, row("3", A_DAY, 2))
+    history = History()
+    follower = Follower(folder, history)
+    settled(follower)
+    first = days(folder)[0]
+    (folder / f"day={first}" / "batch-0000000001.parquet").unlink()
+    assert not follower.step(), "it may be in the middle of a compaction"
+    assert follower.step() and same_as_reading(folder, history)
+    folder.rename(tmp_path / "elsewhere")
+    assert not settled(follower) and len(told(history)) == 2 and "no folder" in follower.problem
+    (tmp_path / "elsewhere").rename(folder)
+    assert not settled(follower) and same_as_reading(folder, history)
+
+
+def test_a_folder_that_is_not_there_yet_is_waited_for(tmp_path):
+    history = History()
+    follower = Follower(tmp_path / "results", history)
+    assert not follower.step() and follower.loading == (0, 0)
+    assert "no folder" in follower.problem and "first results" in follower.problem
+    write(tmp_path / "results", 0, row())
+    assert follower.step() and follower.problem is None and history.snapshot()
+
+
+def test_a_file_instead_of_a_folder_is_said(tmp_path):
+    (tmp_path / "results").write_text("no folder")
+    follower = Follower(tmp_path / "results", History())
+    assert not follower.step() and "is a file; give the folder" in follower.problem
+
+
+@pytest.mark.parametrize("content", [b"", b"half of a file", None])
+def test_a_damaged_file_is_said_and_the_others_are_read(tmp_path, content):
+    for batch in range(4):
+        write(tmp_path, batch, row("1", batch, batch))
+    damaged = tmp_path / f"day={days(tmp_path)[0]}" / "batch-0000000002.parquet"
+    if content is None:
+        pq.write_table(pa.table({"other": [1]}), damaged)
+    else:
+        damaged.write_bytes(content)
+    history = History()
+    follower = Follower(tmp_path, history)
+    settled(follower)
+    assert len(history.snapshot()["inbound"].windows) == 3 and follower.loading == (4, 4)
+    assert str(damaged) in follower.problem and "move it away" in follower.problem
+    assert not follower.step(), "it is not tried again and again"
+    pq.write_table(table(row("1", 2, 2)), damaged)
+    assert settled(follower) and follower.problem is None and same_as_reading(tmp_path, history)
+
+
+def test_a_file_whose_texts_are_torn_is_said(tmp_path):
+    write(tmp_path, 0, row("1", 0, 0))
+    whole = table(row("x", 1, 1))
+    torn = pa.ListArray.from_arrays([0, 1], pa.array([b"\xff\xfe"], pa.binary()).view(pa.string()))
+    file = tmp_path / f"day={days(tmp_path)[0]}" / "batch-0000000001.parquet"
+    pq.write_table(
+        whole.set_column(1, whole.schema.field("labels"), torn.cast(whole.schema.field("labels").type)), file
+    )
+    history = History()
+    follower = Follower(tmp_path, history)
+    settled(follower)
+    assert str(file) in follower.problem and len(told(history)) == 1
+
+
+def test_files_of_others_and_hidden_ones_are_none(tmp_path):
+    write(tmp_path, 0, row())
+    day = tmp_path / f"day={days(tmp_path)[0]}"
+    for name in ("notes.txt", ".batch-0000000001.parquet.partial", "part-0.parquet"):
+        (day / name).write_bytes(b"mine")
+    (tmp_path / "day=soon").mkdir()
+    follower = Follower(tmp_path, History())
+    settled(follower)
+    assert follower.problem is None and follower.loading == (1, 1)
+
+
+def test_files_that_are_too_old_for_the_history_are_not_opened(tmp_path):
+    for batch in range(40):
+        rows = [row(str(key), (batch - 39) * A_DAY // 4, batch) for key in range(30)]
+        write(tmp_path, batch, *rows)
+    compact(tmp_path, days(tmp_path)[-3])
+    probe = History()
+    probe.add(table(*(row(str(key), end) for key in range(30) for end in range(5))))
+    history = History(probe.bytes())
+    opened = []
+    real = pq.ParquetFile
+
+    def opening(path, **more):
+        opened.append(path)
+        return real(path, **more)
+
+    with mock.patch.object(following.pq, "ParquetFile", opening), mock.patch.multiple(following, **SMALL):
+        follower = Follower(tmp_path, history)
+        for _ in range(50):
+            follower.step()
+    ends = [(window.end - NOON) // MINUTE // (A_DAY // 4) for window in history.snapshot()["inbound"].windows]
+    assert ends == [-4, -3, -2, -1, 0] and history.bytes() <= history.most_bytes
+    assert follower.loading.done == follower.loading.of and len(opened) < 12
+
+
+def test_a_step_without_news_looks_at_no_file(tmp_path):
+    for batch in range(5):
+        write(tmp_path, batch, row("1", batch, batch))
+    for day in tmp_path.glob("day=*"):
+        os.utime(day, (1, 1))  # it has not changed for long
+    follower = Follower(tmp_path, History())
+    settled(follower)
+    with mock.patch("aomg.web.result_files._listed", side_effect=AssertionError("listed")):
+        assert not follower.step()

@@ -1,0 +1,521 @@
+"""The overview in a real browser: every key a row, worst first; whatever is chosen is in the address."""
+
+import csv
+import io
+import re
+from datetime import datetime, timedelta
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from web import serving as server_of_tests
+from web.made import made
+from web.serving import serving
+
+from aomg.evaluation import pictures
+
+pytestmark = [
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.skipif(bool(pictures.missing()), reason=str(pictures.missing())),
+]
+WAIT = 15_000
+KEYS = "[...document.querySelectorAll('.keys .row .key a')].map(link => link.textContent)"
+BROWSERS_OWN = "net::ERR_"  # what the browser itself prints when a server is gone
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with pictures.browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def opened(chromium):
+    """Opens a page; fails at the end if anything went wrong in it or it asked another host for anything."""
+    contexts, faults, requests, own = [], [], [], set()
+
+    def open_it(address, path="", width=1440, height=900, until=".keys .row a[href]", **more):
+        own.add(urlsplit(address).netloc)
+        context = chromium.new_context(viewport={"width": width, "height": height}, **more)
+        context.set_default_timeout(WAIT)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: faults.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(address + path)
+        page.wait_for_selector(until)
+        return page
+
+    open_it.faults = faults
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert faults == []
+    assert {urlsplit(url).netloc for url in requests if not url.startswith(("data:", "blob:"))} <= own
+
+
+@pytest.fixture(scope="module")
+def monitor(tmp_path_factory):
+    return made(tmp_path_factory.mktemp("twenty"))
+
+
+@pytest.fixture(scope="module")
+def served(monitor):
+    with serving(monitor.file) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """A query of 1,500 keys, in two windows."""
+    with serving(made(tmp_path_factory.mktemp("many"), keys=1500, windows=2, incidents=False).file) as running:
+        yield running
+
+
+def keys_of(served, path="api/keys"):
+    return [row["key"]["podset"] for row in served.json(path)["rows"]]
+
+
+def wait_for_keys(page, keys):
+    page.wait_for_function(f"keys => JSON.stringify({KEYS}.slice(0, keys.length)) === JSON.stringify(keys)", arg=keys)
+
+
+def cells(row, kind):
+    return [cell.strip() for cell in row.locator(f".cell.{kind}").all_inner_texts()]
+
+
+def test_every_key_is_a_row_worst_first_with_its_quantiles_and_their_intervals(opened, served):
+    page = opened(served.address)
+    told = served.json("api/keys")
+    wait_for_keys(page, [row["key"]["podset"] for row in told["rows"]])
+    assert page.locator("[role=table]").get_attribute("aria-rowcount") == "21"
+    first, row = told["rows"][0], page.locator(".keys .row").first
+    assert first["key"] == {"podset": "3"}
+    assert first["estimates"]["p99"]["value"] == 8000.0
+    shown = cells(row, "estimate")
+    assert len(shown) == len(told["columns"]) == 4
+    assert shown[2].split("\n")[0].replace("\xa0", " ") == "8.00 ms"
+    for text, name in zip(shown, told["columns"], strict=True):
+        low, high = (first["estimates"][name][end] for end in ("low", "high"))
+        value, between = text.split("\n")
+        assert between == "exact" if low == high else ".." in between
+        assert value.endswith(("µs", "ms"))
+    assert row.locator(".spark path").get_attribute("d").count("L") == 29
+    assert cells(row, "width")[0].endswith("%")
+    assert page.locator("[aria-sort=descending]").inner_text().strip() == "p99"
+
+
+def test_a_burst_and_an_alert_are_words_with_a_shape(opened, served):
+    page = opened(served.address)
+    told = {row["key"]["podset"]: row for row in served.json("api/keys")["rows"]}
+    assert told["13"]["burst"]
+    assert told["13"]["alert"]["state"] == "firing"
+    assert told["3"]["alert"]["state"] == "pending"
+    marks = {
+        name: page.locator(".keys .row", has=page.locator(f"a[aria-label='podset {name}']")).locator(".mark:visible")
+        for name in ("13", "3", "0")
+    }
+    assert marks["13"].all_inner_texts() == ["firing", "burst"]
+    assert marks["3"].all_inner_texts() == ["pending"]
+    assert marks["0"].all_inner_texts() == []
+    shapes = page.evaluate(
+        "['firing', 'pending', 'burst'].map(state => { const style = getComputedStyle(document.querySelector("
+        "`.row .mark[data-state=${state}]`), '::before'); return style.clipPath + style.borderRadius; })"
+    )
+    assert len(set(shapes)) == 3
+    assert page.locator("#alerting").get_attribute("aria-label") == "1 firing, 1 pending"
+
+
+def test_headers_sort_by_mouse_and_keyboard_and_the_back_button_undoes_it(opened, served):
+    page = opened(served.address)
+    page.get_by_role("button", name="p50").click()
+    wait_for_keys(page, keys_of(served, "api/keys?sort=p50"))
+    assert parse_qs(urlsplit(page.url).query) == {"sort": ["p50"]}
+    page.get_by_role("button", name="p50").press("Enter")
+    wait_for_keys(page, keys_of(served, "api/keys?sort=p50&order=asc"))
+    assert page.locator("[aria-sort]").get_attribute("aria-sort") == "ascending"
+    page.get_by_role("button", name="podset").click()
+    wait_for_keys(page, ["0", "1", "2", "3"])
+    page.reload()
+    wait_for_keys(page, ["0", "1", "2", "3"])
+    page.go_back()
+    wait_for_keys(page, keys_of(served, "api/keys?sort=p50&order=asc"))
+    page.go_back()
+    page.go_back()
+    wait_for_keys(page, keys_of(served))
+    assert urlsplit(page.url).query == ""
+
+
+def test_search_and_filters_are_in_the_address_and_restored_from_it(opened, served):
+    page = opened(served.address)
+    page.get_by_role("searchbox").fill("1")
+    page.wait_for_url("**/?search=1")
+    wait_for_keys(page, keys_of(served, "api/keys?search=1"))
+    assert page.locator(".summary strong").inner_text() == "11 of 20 keys"
+    page.get_by_role("button", name="Bursts only").click()
+    wait_for_keys(page, ["13"])
+    page.wait_for_function("() => document.querySelectorAll('.keys .row').length === 1")
+    shared = opened(page.url)
+    wait_for_keys(shared, ["13"])
+    assert shared.get_by_role("searchbox").input_value() == "1"
+    assert shared.get_by_role("button", name="Bursts only").get_attribute("aria-pressed") == "true"
+    shared.get_by_role("searchbox").fill("")
+    shared.get_by_role("button", name="Bursts only").click()
+    wait_for_keys(shared, keys_of(served))
+    shared.get_by_role("button", name="Alerting only").click()
+    shared.wait_for_function("() => document.querySelectorAll('.keys .row').length === 2")
+    assert set(shared.evaluate(KEYS)) == {"3", "13"}
+
+
+def test_a_filter_of_a_label_takes_whole_values_and_says_so_where_nothing_matches(opened, served):
+    page = opened(served.address)
+    field = page.get_by_label("podset", exact=True)
+    field.fill("1")
+    field.press("Enter")
+    wait_for_keys(page, ["1"])
+    page.wait_for_url("**/?where.podset=1")
+    field.fill("nowhere")
+    field.press("Enter")
+    told = page.locator(".keys .none")
+    told.wait_for()
+    assert "None of 20 keys matches" in told.inner_text()
+    assert "compare whole values" in told.inner_text()
+    page.get_by_role("button", name="Show all keys").click()
+    wait_for_keys(page, keys_of(served))
+    assert field.input_value() == ""
+
+
+def test_the_download_has_all_that_matches_and_nothing_else(opened, served):
+    page = opened(served.address, "?search=1&sort=p50")
+    href = page.get_by_role("link", name="Download CSV").get_attribute("href")
+    rows = list(csv.DictReader(io.StringIO(served.get(href).text)))
+    assert [row["podset"] for row in rows] == keys_of(served, "api/keys?search=1&sort=p50")
+
+
+def test_another_query_is_one_press_away(opened, served):
+    page = opened(served.address)
+    page.get_by_role("link", name="outbound").click()
+    page.wait_for_url("**/?query=outbound")
+    wait_for_keys(page, keys_of(served, "api/keys?query=outbound"))
+    page.go_back()
+    wait_for_keys(page, keys_of(served))
+
+
+def test_rows_are_reached_by_keyboard_and_enter_opens_the_key(opened, served):
+    page = opened(served.address)
+    order = keys_of(served)
+    page.locator(".keys .row a").first.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.textContent") == order[3]
+    page.keyboard.press("End")
+    assert page.evaluate("document.activeElement.textContent") == order[-1]
+    assert page.evaluate("document.querySelectorAll('.row a[tabindex=\"0\"]').length") == 1
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/key?query=inbound&key.podset={order[-1]}")
+    page.go_back()
+    page.wait_for_selector(".keys .row a[href]")
+
+
+def test_of_many_keys_only_those_in_sight_are_in_the_page_and_the_last_one_can_be_reached(opened, many):
+    page = opened(many.address, "?sort=key")
+    assert page.evaluate("document.querySelectorAll('.keys *').length") < 1500
+    page.locator(".keys .row a").first.focus()
+    page.keyboard.press("End")
+    page.wait_for_function("() => document.activeElement.textContent === '1499'")
+    assert page.evaluate("document.querySelectorAll('.keys .row').length") < 60
+    page.evaluate("document.querySelector('.keys .scroll').scrollTop = 700 * 44")
+    page.wait_for_selector(".keys .row a[aria-label='podset 705']")
+    page.wait_for_function("() => document.querySelectorAll('.keys [data-waiting]').length === 0")
+    shown = [int(name) for name in page.evaluate(KEYS)]
+    assert shown == list(range(shown[0], shown[0] + len(shown)))
+    asked = many.json("api/keys?sort=key&order=asc&offset=705&limit=1")["rows"][0]["estimates"]["p50"]["value"]
+    row = page.locator(".keys .row", has=page.locator("a[aria-label='podset 705']"))
+    assert cells(row, "estimate")[0].startswith(f"{asked:.0f}")
+    row.locator(".width").click()
+    page.wait_for_url("**/key?*")
+    page.go_back()
+    page.wait_for_selector(".keys .row a[aria-label='podset 705']")
+    assert page.evaluate("document.querySelector('.keys .scroll').scrollTop") == 700 * 44
+
+
+def test_what_is_new_appears_by_itself_and_scroll_focus_and_selection_stay(opened, tmp_path):
+    monitor = made(tmp_path, windows=4, incidents=False)
+    with serving(monitor.file) as running:
+        page = opened(running.address, "?sort=key")
+        page.wait_for_selector(".heat[data-drawn]")
+        page.evaluate("document.querySelector('.keys .scroll').scrollTop = 150")
+        page.evaluate("""() => {
+          window.kept = document.querySelector(".row a[aria-label='podset 8']");
+          kept.focus({preventScroll: true});
+          getSelection().selectAllChildren(document.querySelector(".row a[aria-label='podset 9']"));
+        }""")
+        before = page.locator(".summary").inner_text()
+        monitor.add_window(slow=["9"])
+        row = page.locator(".row", has=page.locator("a[aria-label='podset 9']"))
+        row.get_by_text("8.00\xa0ms").wait_for()
+        assert page.locator(".summary").inner_text() != before
+        assert page.evaluate("document.querySelector('.keys .scroll').scrollTop") == 150
+        assert page.evaluate("document.activeElement === kept && kept.isConnected")
+        assert page.evaluate("getSelection().toString()") == "9"
+        page.close()
+
+
+def test_a_focused_row_keeps_the_focus_when_others_overtake_it(opened, tmp_path):
+    monitor = made(tmp_path, windows=3, incidents=False)
+    with serving(monitor.file) as running:
+        page = opened(running.address)
+        last = page.evaluate(KEYS)[-1]
+        page.evaluate(
+            """name => {
+          window.kept = document.querySelector(`.row a[aria-label='podset ${name}']`);
+          window.lost = 0;
+          kept.addEventListener("blur", () => window.lost++);
+          kept.focus({preventScroll: true});
+        }""",
+            last,
+        )
+        monitor.add_window(slow=[last])
+        wait_for_keys(page, [last])
+        assert page.evaluate("[document.activeElement === kept, lost]") == [True, 0]
+        order = keys_of(running)
+        assert page.evaluate(KEYS) == order[: page.locator(".keys .row").count()]
+        page.close()
+
+
+def test_cells_that_did_not_change_are_not_touched(opened, served):
+    page = opened(served.address)
+    page.wait_for_selector(".heat[data-drawn]")
+    page.evaluate("""() => {
+      window.touched = [];
+      new MutationObserver(some => touched.push(...some)).observe(document.querySelector(".keys"), {
+        subtree: true, childList: true, characterData: true, attributes: true});
+      window.asked = 0;
+      new PerformanceObserver(list => {
+        for (const one of list.getEntries()) if (one.name.includes("/api/keys")) asked++;
+      }).observe({type: "resource"});
+    }""")
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for_function("() => asked > 0")
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert page.evaluate("touched.length") == 0
+
+
+def test_after_a_restart_of_the_server_the_page_goes_on_by_itself(opened, tmp_path, monkeypatch):
+    monitor = made(tmp_path, windows=3, incidents=False)
+    with serving(monitor.file) as running:
+        page = opened(running.address)
+        page.wait_for_selector("#connection[data-state=live]")
+        port = urlsplit(running.address).port
+    page.wait_for_selector("#connection[data-state=lost]")
+    told = page.locator(".banner[data-kind=lost]")
+    assert "goes on by itself" in told.inner_text()
+    assert page.locator(".keys .row").count() > 10
+    monitor.add_window(slow=["9"])
+    listening = server_of_tests.listening
+    monkeypatch.setattr(server_of_tests, "listening", lambda host, _: listening(host, port))
+    with serving(monitor.file):
+        page.wait_for_selector("#connection[data-state=live]")
+        wait_for_keys(page, ["9"])
+        told.wait_for(state="detached")
+        page.close()
+    opened.faults[:] = [fault for fault in opened.faults if BROWSERS_OWN not in fault]
+
+
+def test_an_empty_folder_says_what_to_do_and_fills_by_itself(opened, tmp_path):
+    monitor = made(tmp_path / "full", windows=3, incidents=False)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with serving(empty, wait=False) as running:
+        page = opened(running.address, until=".notice")
+        assert "aomg run CONFIG.yaml" in page.locator(".notice").inner_text()
+        for part in monitor.results.iterdir():
+            part.rename(empty / part.name)
+        page.wait_for_selector(".keys .row a[href]")
+        wait_for_keys(page, keys_of(running))
+        page.close()
+
+
+def test_labels_are_shown_as_they_are_and_never_as_html(opened, tmp_path):
+    monitor = made(tmp_path, windows=2, incidents=False)
+    evil = "<img src=x onerror=document.title='owned'><b>&amp;</b>"
+    short = "<i>&lt;1</i>"  # what Plotly would obey
+    monitor.names = (evil, short, "=1+1", "ä 中")
+    monitor.add_window()
+    with serving(monitor.file) as running:
+        page = opened(running.address)
+        page.wait_for_selector(".heat[data-drawn]")
+        assert set(page.evaluate(KEYS)) == {evil, short, "=1+1", "ä 中"}
+        assert page.evaluate("document.querySelectorAll('.keys img, .keys b b, .heat img').length") == 0
+        assert "owned" not in page.title()
+        ticks = page.evaluate("[...document.querySelectorAll('.heat .ytick text')].map(text => text.textContent)")
+        assert {evil[:8] + "…" + evil[-8:], short} <= set(ticks)
+        page.get_by_role("link", name=evil).click()
+        page.wait_for_url("**/key?*")
+        assert parse_qs(urlsplit(page.url).query)["key.podset"] == [evil]
+        page.close()
+
+
+def test_the_heat_map_has_the_keys_of_the_table_and_its_cells_open_them_at_their_time(opened, served):
+    page = opened(served.address)
+    page.wait_for_selector(".heat[data-drawn]")
+    told = served.json("api/heatmap?rows=60&columns=240")
+    ticks = page.evaluate("[...document.querySelectorAll('.heat .ytick text')].map(text => text.textContent)")
+    assert ticks == [key["podset"] for key in told["keys"]] == keys_of(served)
+    plot = page.locator(".heat .plot")
+    plot.focus()
+    page.keyboard.press("ArrowRight")
+    assert told["keys"][0]["podset"] == "3"
+    assert "podset 3" in page.locator(".heat .told").inner_text()
+    assert "8.00" in page.locator(".heat .told").inner_text()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/key?*")
+    asked = parse_qs(urlsplit(page.url).query)
+    assert asked == {"query": ["inbound"], "key.podset": ["3"], "at": [told["ends"][-2]]}
+    page.go_back()
+    page.wait_for_selector(".heat[data-drawn]")
+    box = page.locator(".heat .plot .nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 3, box["y"] + 5)
+    page.wait_for_function("() => document.querySelector('.heat .told').textContent.includes('podset 3')")
+    page.mouse.click(box["x"] + box["width"] - 3, box["y"] + 5)
+    page.wait_for_url("**/key?*")
+    assert parse_qs(urlsplit(page.url).query)["at"] == [told["ends"][-1]]
+
+
+def test_a_past_window_is_shown_when_the_address_asks_for_it(opened, served):
+    ends = served.json("api/heatmap")["ends"]
+    page = opened(served.address, f"?at={ends[10]}")
+    wait_for_keys(page, ["6"])
+    page.get_by_role("button", name="Back to the newest window").click()
+    wait_for_keys(page, ["3"])
+    assert urlsplit(page.url).query == ""
+
+
+def test_times_are_in_the_viewers_zone_with_utc_beside(opened, served):
+    page = opened(served.address, timezone_id="Asia/Kolkata")
+    end = datetime.fromisoformat(served.json("api/keys")["at"])
+    there = end + timedelta(hours=5, minutes=30)
+    assert f"{there:%H:%M:%S} ({end:%H:%M:%S} UTC)" in page.locator(".summary").inner_text()
+    assert page.locator("#zone").inner_text() in ("Times in Kolkata (UTC+5:30)", "Times in Calcutta (UTC+5:30)")
+
+
+def test_stale_results_loading_and_problems_have_banners_that_say_what_to_do(opened, served):
+    def worse(route):
+        told = route.fetch().json()
+        stale = {"seconds": 340.0, "because": "the monitor wrote nothing", "what_to_do": "look whether it runs"}
+        told |= {"stale": stale, "loading": {"done": 3, "of": 9}, "problems": ["a file is damaged; remove it"]}
+        route.fulfill(json=told)
+
+    page = opened(served.address)
+    assert page.locator(".banner").count() == 0
+    page.route("**/api/status", worse)
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for_selector(".banner[data-kind=stale]")
+    assert page.locator(".banner").all_inner_texts() == [
+        "Reading stored results:3 of 9 files. The newest windows come first; older ones follow.",
+        "Results are stale: nothing new for 5\xa0min 40\xa0s.The monitor wrote nothing. Look whether it runs.",
+        "Problem:a file is damaged; remove it",
+    ]
+    page.unroute_all()
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for_selector(".banner", state="detached")
+
+
+def test_a_query_that_is_not_there_and_a_wrong_parameter_say_what_to_do(opened, served):
+    page = opened(served.address, "?query=none", until=".notice")
+    page.get_by_role("link", name="inbound").last.click()
+    page.wait_for_selector(".keys .row a[href]")
+    page = opened(served.address, "?sort=p77", until=".keys .none:not([hidden])")
+    said = served.get("api/keys?sort=p77").json()
+    assert said["error"] in page.locator(".none").inner_text()
+    assert said["what_to_do"] in page.locator(".none").inner_text()
+    opened.faults[:] = [fault for fault in opened.faults if "400" not in fault and "404" not in fault]
+
+
+def test_it_is_accessible_and_fits_in_light_and_dark_wide_and_narrow(opened, served):
+    page = opened(served.address, color_scheme="light")
+    page.wait_for_selector(".heat[data-drawn]")
+    for width, scheme in ((1440, "light"), (1440, "dark"), (390, "dark"), (390, "light")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function("width => document.querySelector('.heat .main-svg').clientWidth < width", arg=width)
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        texts = "[...document.querySelectorAll('.keys .estimate :is(b, i)')]"
+        cut = "filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.textContent)"
+        assert page.evaluate(f"{texts}.{cut}") == []
+
+
+def test_the_theme_that_was_chosen_stays(opened, served):
+    page = opened(served.address, color_scheme="light")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.get_by_role("button", name="Theme: auto").click()
+    page.get_by_role("button", name="Theme: light").click()
+    assert page.evaluate(ground) == "rgb(20, 23, 27)"
+    page.reload()
+    page.get_by_role("button", name="Theme: dark").wait_for()
+    assert page.evaluate(ground) == "rgb(20, 23, 27)"
+
+
+@pytest.fixture(scope="module")
+def shown(chromium, served):
+    """Calls a function of shown.js for each of many lists of arguments."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(served.address)
+
+    def call(name, arguments):
+        return page.evaluate(
+            "([name, all]) => import('/static/shown.js').then(shown => all.map(some => shown[name](...some)))",
+            [name, arguments],
+        )
+
+    yield call
+    context.close()
+
+
+def test_numbers_have_three_digits_and_a_unit_that_fits(shown):
+    told = shown(
+        "quantity", [[4213, "us"], [0.25, "us"], [999.96, "us"], [4.2, "s"], [7200, "s"], [1234567], [0, "ms"]]
+    )
+    assert [text.replace("\xa0", " ") for text in told] == [
+        "4.21 ms", "250 ns", "1.00 ms", "4.20 s", "2.00 h", "1,234,567", "0 ms",
+    ]  # fmt: skip
+    assert shown("quantity", [[None, "us"], [0.98234, "share"]]) == ["\u2013", "98.2\xa0%"]
+    assert [text.replace("\xa0", " ") for text in shown("duration", [[340], [0.012], [59], [90000], [3600]])] == [
+        "5 min 40 s", "12.0 ms", "59 s", "1 d 1 h", "1 h",
+    ]  # fmt: skip
+    assert shown("width", [[0], [0.004], [0.00001], [0.25], [None]]) == [
+        "0\xa0%", "0.40\xa0%", "<0.01\xa0%", "25\xa0%", "\u2013",
+    ]  # fmt: skip
+
+
+@settings(max_examples=15)
+@given(
+    st.lists(
+        st.tuples(st.floats(1e-3, 1e9), st.floats(0, 0.5), st.floats(0, 0.5), st.sampled_from(["us", "ms", "s", None])),
+        min_size=100,
+        max_size=200,
+    )
+)
+def test_an_interval_as_it_is_shown_still_holds(shown, some):
+    scales = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
+    asked = [(value, value * (1 - down), value * (1 + up), unit) for value, down, up, unit in some]
+    texts = shown("interval", asked)
+    units = shown("unitOf", [[value, unit] for value, _, _, unit in asked])
+    for text, told, (_, low, high, unit) in zip(texts, units, asked, strict=True):
+        if text == "exact":
+            assert high - low <= 2.6e-7 * high
+            continue
+        bottom, top = (float(end.replace(",", "")) for end in text.split(".."))
+        scale = scales[told["name"]] / {"us": 1e-6, "ms": 1e-3, "s": 1.0, None: 1.0}[unit]
+        assert bottom * scale <= low * (1 + 1e-11)
+        assert high <= top * scale * (1 + 1e-11)
+        assert re.fullmatch(r"[0-9,.]+\.\.[0-9,.]+", text)
+        assert (top - bottom) * scale <= 3 * (high - low) + 0.0021 * high

@@ -1,0 +1,598 @@
+"""The views of a key, of alerts and of health, in a browser, against a real server with its real policy."""
+
+import json
+import re
+from itertools import pairwise
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from web.made import made
+from web.serving import serving
+
+from aomg.evaluation import pictures
+
+pytestmark = [
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.skipif(bool(pictures.missing()), reason=str(pictures.missing())),
+]
+KEY = "key?query=inbound&key.podset="
+FIGURE = """() => {
+  const {data, layout} = document.querySelector(".key-plot");
+  const traces = Object.fromEntries(data.map((trace) => [trace.meta, trace]));
+  return {
+    traces, metas: Object.keys(traces), xaxes: data.map((trace) => trace.xaxis ?? "x"),
+    axes: Object.keys(layout).filter((name) => /^[xy]axis/.test(name)), range: [...layout.xaxis.range],
+    scale: layout.yaxis.type, y: [...layout.yaxis.range], shapes: layout.shapes,
+    words: layout.annotations.map((one) => one.text),
+  };
+}"""
+DRAWN = "() => document.querySelector('.key-plot')?.querySelector('.scatterlayer .trace') != null"
+
+
+@pytest.fixture(scope="module")
+def monitor(tmp_path_factory):
+    return made(tmp_path_factory.mktemp("views"), keys=15, windows=32, summaries=True)
+
+
+@pytest.fixture(scope="module")
+def served(monitor):
+    with serving(monitor.file) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """One profile for all tests: Plotly is loaded and compiled once."""
+    with pictures.browser() as started:
+        context = started.new_context(timezone_id="Asia/Kolkata")
+        context.set_default_timeout(60_000)
+        yield context
+
+
+@pytest.fixture
+def open_view(chromium, served):
+    """Opens an address and gives the page; fails if the console said anything or another host was asked."""
+    faults, foreign, pages = [], [], []
+
+    def opened(path, scheme="light", width=1280, answers=None, at=None):
+        base = at or served.address
+        page = chromium.new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        page.on("console", lambda message: faults.append(message.text))
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("dialog", lambda dialog: faults.append(dialog.message))
+        page.on(
+            "request",
+            lambda request: None if request.url.startswith((base, "data:", "blob:")) else foreign.append(request.url),
+        )
+        for name, answer in (answers or {}).items():
+            page.route(f"**/api/{name}*", _answering(*answer if isinstance(answer, tuple) else (200, answer)))
+        page.goto(base + path)
+        return page
+
+    opened.faults = faults
+    yield opened
+    for page in pages:
+        page.close()
+    assert faults == []
+    assert foreign == []
+
+
+def _answering(status, answer):
+    return lambda route: route.fulfill(status=status, content_type="application/json", body=json.dumps(answer))
+
+
+def figure(page):
+    page.wait_for_function(DRAWN)
+    return page.evaluate(FIGURE)
+
+
+def parameters(page):
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def drag(page, first=0.3, last=0.6):
+    """Drag over a part of the plot, in shares of its width."""
+    page.wait_for_function(DRAWN)
+    box = page.locator(".key-plot .nsewdrag").first.bounding_box()
+    height = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + first * box["width"], height)
+    page.mouse.down()
+    page.mouse.move(box["x"] + last * box["width"], height, steps=4)
+    page.mouse.up()
+    page.wait_for_function("() => location.search.includes('from=')")
+    # drawn as the address has it, in whole milliseconds
+    page.wait_for_function("() => document.querySelector('.key-plot').layout.xaxis.range[0].length === 23")
+    page.wait_for_function("() => !document.querySelector('[data-range][aria-pressed=true]')")
+
+
+# -- A key -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_key_shows_every_quantile_with_its_band_and_the_limits_and_alerts(open_view):
+    page = open_view(KEY + "6")
+    found = figure(page)
+    for name in ("p50", "p90", "p99", "p99_9"):
+        line, band = found["traces"][f"line {name}"], found["traces"][f"band {name}"]
+        assert len(line["y"]) == 32 and all(value > 0 for value in line["y"])
+        assert (
+            band["fill"] == "toself" and max(band["y"][:-1]) >= max(line["y"]) and min(band["y"][:-1]) <= min(line["y"])
+        )
+    assert (
+        len(
+            {
+                (trace["line"]["dash"], trace["line"]["width"])
+                for meta, trace in found["traces"].items()
+                if meta.startswith("line")
+            }
+        )
+        == 4
+    )
+    limit = found["traces"]["limit PodsetSwitchFault"]
+    assert limit["y"] == [4000, 4000] and "px" in limit["line"]["dash"]
+    assert "PodsetSwitchFault: p99 &gt; 4\u00a0ms" in found["words"]
+    assert [shape["name"] for shape in found["shapes"]] == ["alert pending", "alert firing"]
+    pending, firing = found["shapes"]
+    assert pending["x1"] == firing["x0"] < firing["x1"]
+    assert "▲ PodsetSwitchFault" in found["words"]
+    assert page.locator("h1").inner_text() == "podset 6"
+    assert page.locator(".past").get_by_text("PodsetSwitchFault").count() == 1
+
+
+def test_bursts_methods_and_counts_are_in_the_picture(open_view, monitor):
+    page = open_view(KEY + "13")
+    found = figure(page)
+    highest = found["traces"]["line p99_9"]
+    assert len(found["traces"]["burst"]["x"]) == 8
+    assert found["traces"]["burst"]["x"] == highest["x"][-8:] and found["traces"]["burst"]["y"] == highest["y"][-8:]
+    assert {"method exact", "method band", "method envelope"} <= set(found["metas"])
+    assert {"exact", "band", "envelope"} == set(page.locator(".methods b").all_inner_texts())
+    assert all(11_000 <= count < 13_000 for count in found["traces"]["count"]["y"])
+    assert page.locator("h1 .mark").all_inner_texts() == ["firing", "burst"]
+    assert "TailAgainstMedian" in page.locator(".active").inner_text()
+
+
+def test_the_numbers_of_the_newest_window_have_intervals(open_view, served):
+    page = open_view(KEY + "6")
+    figure(page)
+    told = served.json("/api/key?query=inbound&key.podset=6")
+    values = page.locator(".cards .value").all_inner_texts()
+    assert values[0] == f"{told['estimates'][0]['values'][-1]:.0f}\u00a0µs".replace("\u00a0", values[0][3])
+    assert values[4] == f"{told['counts'][-1]:,}"
+    said = page.locator(".cards .figure").all_inner_texts()
+    assert all("exact" in text or ".." in text for text in said[:4])
+
+
+def test_a_gap_stays_a_gap(open_view, tmp_path):
+    other = made(tmp_path, keys=7, windows=10, incidents=False)
+    other.add_window(without=["6"], windows=4)
+    other.add_window(windows=5)
+    with serving(other.file) as running:
+        page = open_view(KEY + "6", at=running.address)
+        found = figure(page)
+        page.close()
+    values = found["traces"]["line p50"]["y"]
+    assert values.count(None) == 1 and values.index(None) == 10 and len(values) == 16
+    assert found["traces"]["line p50"]["connectgaps"] is False
+    # two polygons: each ends with nothing
+    assert [part for part in found["traces"]["band p99"]["x"] if part is None] == [None, None]
+    assert [part for part in found["traces"]["count fill"]["x"] if part is None] == [None, None]
+
+
+def test_zoom_is_one_for_all_panels_and_lives_in_the_address(open_view):
+    page = open_view(KEY + "6")
+    before = figure(page)
+    assert [name for name in before["axes"] if name.startswith("x")] == ["xaxis"]
+    assert set(before["xaxes"]) == {"x"} and {"yaxis", "yaxis2", "yaxis3"} <= set(before["axes"])
+    drag(page)
+    zoomed = figure(page)
+    assert before["range"][0] < zoomed["range"][0] < zoomed["range"][1] < before["range"][1]
+    page.reload()
+    assert figure(page)["range"] == zoomed["range"]
+    page.go_back()
+    page.wait_for_function(
+        "old => document.querySelector('.key-plot')?.layout?.xaxis?.range[0] === old", arg=before["range"][0]
+    )
+
+
+def test_a_zoom_outlives_a_live_update_and_the_last_hour_goes_along(open_view, tmp_path):
+    other = made(tmp_path, keys=7, windows=12, incidents=False)
+    with serving(other.file) as running:
+        fixed, along = open_view(KEY + "6", at=running.address), open_view(KEY + "6&last=1h", at=running.address)
+        drag(fixed)
+        zoom, old = figure(fixed), figure(along)
+        other.add_window(slow=["6"])
+        arrived = "old => document.querySelector('.cards [data-estimate=p99] .value').textContent.startsWith('8.00')"
+        for page in (fixed, along):
+            page.wait_for_function(arrived)
+        along.wait_for_function(
+            "n => document.querySelector('.key-plot').data.find((one) => one.meta === 'line p50').y.length === n",
+            arg=13,
+        )
+        assert figure(fixed)["range"] == zoom["range"]
+        assert figure(along)["range"][1] > old["range"][1]
+        for page in (fixed, along):  # before the server ends: a page that cannot reach it says so
+            page.close()
+
+
+def test_buttons_choose_a_length_and_a_double_click_shows_all(open_view):
+    page = open_view(KEY + "6")
+    figure(page)
+    assert page.locator("[data-range][aria-pressed=true]").inner_text() == "6 h"
+    drag(page)
+    assert page.locator("[data-range][aria-pressed=true]").count() == 0
+    page.get_by_role("button", name="1 h").click()
+    page.wait_for_function("() => location.search.includes('last=1h') && !location.search.includes('from=')")
+    drag(page)
+    page.locator(".key-plot .nsewdrag").first.dblclick()
+    page.wait_for_function("() => location.search.includes('last=all')")
+    page.wait_for_selector("[data-range=all][aria-pressed=true]")
+    assert "from" not in parameters(page)
+
+
+def test_the_scale_and_the_lines_are_chosen_and_stay_so(open_view):
+    page = open_view(KEY + "6")
+    assert figure(page)["scale"] == "log"
+    page.get_by_role("button", name="Log scale").click()
+    page.wait_for_function("() => document.querySelector('.key-plot').layout.yaxis.type === 'linear'")
+    page.locator(".legend button[data-estimate=p50]").click()
+    page.wait_for_function("() => !document.querySelector('.key-plot').data.some((one) => one.meta.endsWith(' p50'))")
+    page.reload()
+    found = figure(page)
+    assert found["scale"] == "linear" and found["y"][0] == 0
+    assert not {"line p50", "band p50"} & set(found["metas"]) and "line p90" in found["metas"]
+    pressed = {name: page.get_by_role("button", name=name, exact=True) for name in ("Log scale", "p50", "p90")}
+    assert [one.get_attribute("aria-pressed") for one in pressed.values()] == ["false", "false", "true"]
+
+
+def test_pointing_at_a_window_tells_all_of_it_in_both_times(open_view, served):
+    page = open_view(KEY + "13")
+    figure(page)
+    box = page.locator(".key-plot .nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 60)
+    page.mouse.move(box["x"] + box["width"] * 0.99, box["y"] + 80, steps=3)
+    page.wait_for_function("() => document.querySelector('.tip').textContent.includes('12:00:00 UTC')")
+    tip = page.locator(".tip")
+    said = tip.inner_text()
+    told = served.json("/api/key?query=inbound&key.podset=13")
+    end = told["ends"][-1]
+    # India is five hours and a half before UTC
+    assert f"({end[11:19]} UTC)" in said and "17:30:00" in said
+    assert f"{told['counts'][-1]:,} events" in said and "burst" in said
+    for estimate in told["estimates"]:
+        row = next(line for line in tip.locator("tr").all() if line.inner_text().startswith(estimate["title"]))
+        assert row.inner_text().rstrip().endswith(estimate["methods"][-1])
+
+
+def test_points_can_be_read_and_taken_by_keyboard(open_view, served):
+    page = open_view(KEY + "6")
+    figure(page)
+    page.locator(".key-plot").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    told = served.json("/api/key?query=inbound&key.podset=6")
+    assert f"({told['ends'][-2][11:19]} UTC)" in page.locator(".tip").inner_text()
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => location.search.includes('at=')")
+    assert parameters(page)["at"] == told["ends"][-2]
+    page.wait_for_function("() => document.querySelector('.key-plot').layout.shapes.some((one) => one.name === 'at')")
+    assert f"{told['counts'][-2]:,}" == page.locator(".cards [data-estimate=count] .value").inner_text()
+
+
+def test_the_histogram_has_every_event_and_the_quantiles(open_view):
+    buckets = [{"low": 100 * 1.014**at, "high": 100 * 1.014 ** (at + 1), "count": 1 + at % 7} for at in range(300)]
+    buckets += [{"low": 90_000.0, "high": 91_000.0, "count": 5}]
+    total = sum(bucket["count"] for bucket in buckets)
+    answer = {
+        "query": "inbound",
+        "key": {"podset": "6"},
+        "start": "2026-11-16T11:58:00Z",
+        "end": "2026-11-16T12:00:00Z",
+    }
+    answer |= {
+        "count": total,
+        "unit": "us",
+        "sub_windows": 8,
+        "buckets": [{"low": 0.0, "high": 1.0, "count": 3}, *buckets],
+    }
+    answer["count"] += 3
+    page = open_view(KEY + "6", answers={"histogram": answer})
+    page.wait_for_selector(".histogram .barlayer .point")
+    data, axis = page.evaluate(
+        "() => { const {data, layout} = document.querySelector('.histogram .plot'); return [data, layout.xaxis.type]; }"
+    )
+    bars = data[0]
+    assert sum(map(int, bars["text"])) == total and axis == "log"
+    # bars do not overlap, and their areas go with their counts
+    edges = [(x - width / 2, x + width / 2) for x, width in zip(bars["x"], bars["width"], strict=True)]
+    assert all(high <= low * 1.0001 for (_, high), (low, _) in pairwise(edges))
+    assert len(bars["x"]) <= 92
+    assert [trace["meta"] for trace in data[1:]] == ["line p50", "line p90", "line p99", "line p99_9"]
+    assert "3 of them are 0 or less" in page.locator(".histogram .told").inner_text()
+
+
+def test_a_window_is_shown_as_its_summaries_have_it(open_view, served):
+    page = open_view(KEY + "6")
+    page.wait_for_selector(".histogram .barlayer .point")
+    told = served.json("/api/histogram?query=inbound&key.podset=6")
+    bars = page.evaluate("() => document.querySelector('.histogram .plot').data[0]")
+    assert sum(map(int, bars["text"])) == told["count"] == sum(bucket["count"] for bucket in told["buckets"])
+    assert f"{told['count']:,} events in the window that ended" in page.locator(".histogram .told").inner_text()
+
+
+def test_a_histogram_that_cannot_be_made_says_what_to_do(open_view):
+    problem = {"error": "the summaries of the window are gone", "what_to_do": "look at a newer window"}
+    page = open_view(KEY + "6", answers={"histogram": (404, problem)})
+    page.wait_for_selector(".histogram .told strong")
+    assert (
+        page.locator(".histogram .told").inner_text() == "The summaries of the window are gone. Look at a newer window."
+    )
+    open_view.faults[:] = [fault for fault in open_view.faults if "404" not in fault]  # the browser's own note of it
+
+
+def test_the_table_has_the_newest_points_newest_first(open_view, served):
+    page = open_view(KEY + "6")
+    figure(page)
+    page.locator("summary").click()
+    rows = page.locator(".as-table tbody tr")
+    assert rows.count() == 32
+    told = served.json("/api/key?query=inbound&key.podset=6")
+    assert f"({told['ends'][-1][11:19]} UTC)" in rows.first.inner_text()
+    assert f"{told['counts'][-1]:,}" in rows.first.inner_text()
+
+
+def test_the_same_key_of_another_query_is_a_link_away_and_keeps_the_zoom(open_view):
+    page = open_view(KEY + "6&last=1h")
+    figure(page)
+    page.get_by_role("link", name="outbound").click()
+    page.wait_for_function("() => document.querySelector('.crumbs')?.textContent.startsWith('outbound')")
+    assert parameters(page) == {"query": "outbound", "key.podset": "6", "last": "1h"}
+    assert len(figure(page)["traces"]["line p50"]["y"]) == 32
+
+
+def test_a_key_that_is_not_there_says_where_to_look(open_view):
+    page = open_view(KEY + "nowhere")
+    page.wait_for_selector(".notice")
+    assert "overview" in page.locator(".notice").inner_text()
+    open_view.faults[:] = [fault for fault in open_view.faults if "404" not in fault]
+
+
+# -- Alerts ------------------------------------------------------------------------------------------------------------
+
+
+def test_alerts_are_counted_filtered_and_searched(open_view):
+    page = open_view("alerts")
+    page.wait_for_selector(".alert")
+    chips = {chip.get_attribute("data-state"): chip for chip in page.locator(".choice button").all()}
+    assert {name: chip.inner_text().split()[-1] for name, chip in chips.items()} == {
+        "any": "3",
+        "firing": "1",
+        "pending": "1",
+        "resolved": "1",
+    }
+    assert page.locator(".alert").evaluate_all("cards => cards.map((card) => card.dataset.state)") == [
+        "firing",
+        "pending",
+        "resolved",
+    ]
+    chips["resolved"].click()
+    page.wait_for_function("() => document.querySelectorAll('.alert').length === 1")
+    assert "podset 6" in page.locator(".alert .labels").inner_text()
+    assert parameters(page) == {"state": "resolved"}
+    assert "state=resolved" in page.get_by_role("link", name="CSV").get_attribute("href")
+    page.get_by_role("searchbox").fill("no such thing")
+    page.wait_for_selector(".none")
+    chips["any"].click()
+    page.get_by_role("searchbox").fill("TAIL")
+    page.wait_for_function("() => document.querySelector('.alert')?.dataset.state === 'firing'")
+    page.reload()
+    page.wait_for_selector(".alert")
+    assert page.locator(".alert h2").all_inner_texts() == ["TailAgainstMedian"]
+
+
+def test_an_alert_tells_interval_reason_and_time_and_leads_to_its_key(open_view, served):
+    page = open_view("alerts?state=resolved")
+    page.wait_for_selector(".alert")
+    card = page.locator(".alert")
+    told = served.json("/api/alerts?state=resolved")["alerts"][0]
+    said = card.inner_text()
+    assert told["reason"] in said and told["annotations"]["summary"] in said
+    assert re.search(r"inbound\.p99\s", said) and f"{told['resolved'][11:19]} UTC" in said
+    card.get_by_role("link").click()
+    found = figure(page)
+    assert parameters(page)["key.podset"] == "6" and parameters(page)["at"] == told["link"]["at"]
+    assert any(shape["name"] == "at" for shape in found["shapes"])
+    assert any(shape["name"] == "alert firing" for shape in found["shapes"])
+
+
+def test_a_fleet_names_its_members_and_nothing_of_it_is_html(open_view):
+    evil = "<img src=x onerror=alert(1)><b>x</b>"
+    alert = {
+        "id": "1" * 32,
+        "rule": evil,
+        "group": "g",
+        "state": "firing",
+        "labels": {"severity": evil},
+        "annotations": {"summary": evil, "runbook": evil},
+    }
+    alert |= {
+        "certainty": "possible",
+        "quantities": {"share": [0.3, 0.35, 0.4]},
+        "units": {"share": "%"},
+        "count": 9,
+        "start": None,
+        "end": "2026-11-16T12:00:00Z",
+    }
+    alert |= {
+        "started": "2026-11-16T11:59:00Z",
+        "fired": "2026-11-16T12:00:00Z",
+        "resolved": None,
+        "reason": evil,
+        "link": None,
+    }
+    alert["fleet"] = {"violating": 7, "total": 20, "members": ["4", evil], "silent": 1, "suspect": evil}
+    answer = {
+        "version": 1,
+        "counts": {"firing": 1, "pending": 0, "resolved": 0},
+        "total": 1,
+        "matching": 1,
+        "alerts": [alert],
+    }
+    page = open_view("alerts", answers={"alerts": answer})
+    page.wait_for_selector(".alert")
+    said = page.locator(".alert").inner_text()
+    assert page.locator("main img, .alert h2 b, .labels b").count() == 0
+    assert "7 of 20 members violate; 1 no longer send" in said and "and 5 more" in said
+    assert "35.0" in said and "30..40" in said and said.count(evil) == 7
+
+
+def test_a_picture_has_texts_of_data_as_texts(open_view, served):
+    evil = "<img src=x onerror=alert(1)>&amp;<b>x</b>"
+    told = served.json("/api/key?query=inbound&key.podset=6")
+    told |= {
+        "key": {"podset": evil},
+        "limits": [{**told["limits"][0], "rule": evil}],
+        "alerts": [{**one, "rule": evil} for one in told["alerts"]],
+    }
+    for estimate in told["estimates"]:
+        estimate["methods"] = [evil] * len(estimate["methods"])
+    page = open_view(KEY + "6", answers={"key": told})
+    figure(page)
+    assert page.locator("main img, .key-plot b").count() == 0
+    assert evil in page.locator("h1").inner_text()
+    assert evil in "".join(page.locator(".key-plot .annotation-text").all_text_contents())
+
+
+# -- Health ------------------------------------------------------------------------------------------------------------
+
+
+def batch(number, **more):
+    told = {
+        "batch": number,
+        "at": f"2026-11-16T11:{number:02}:00Z",
+        "events": 20_000,
+        "seconds": 2.0,
+        "events_per_second": 10_000.0,
+    }
+    told |= {
+        "rows": 40,
+        "phases": {"find": 0.2, "compute": 1.0, "write": 0.5},
+        "late": 5,
+        "refused": 0,
+        "state_rows": 300,
+        "state_bytes": 2**20,
+    }
+    return told | more
+
+
+def health(batches, **more):
+    told = {
+        "version": 1,
+        "live": True,
+        "newest_end": "2026-11-16T12:00:00Z",
+        "lag_seconds": 4.25,
+        "stale": None,
+        "note": None,
+        "batches": batches,
+    }
+    told["totals"] = {
+        "events": 1_234_567,
+        "rows": 800,
+        "late": 5,
+        "refused": 12,
+        "refused_by_reason": {"rtt_us is no number": 12},
+    }
+    told |= {"state_bytes": 3 * 2**20, "state_rows": 300, "checkpoint_age_seconds": 3.0, "undelivered": {}}
+    return told | {"server": {"history_bytes": 2**20, "most_bytes": 2**30, "viewers": 4}} | more
+
+
+def numbers(page):
+    page.wait_for_selector(".health-view .figure")
+    return {
+        one.get_attribute("data-number"): one.locator(".value").inner_text().replace("\u00a0", " ")
+        for one in page.locator(".figure").all()
+    }
+
+
+def test_health_tells_its_numbers_and_that_all_is_well(open_view):
+    page = open_view("health", answers={"health": health([batch(at) for at in range(20)])})
+    found = numbers(page)
+    assert page.locator("h1").inner_text() == "All is well"
+    expected = {
+        "Events in": "10.0 k/s",
+        "Lag behind the clock": "4.25 s",
+        "Micro-batch": "2 s",
+        "Events so far": "1.23 M",
+        "Late events": "5",
+    }
+    expected |= {
+        "Refused events": "12",
+        "State": "3.00 MiB",
+        "Checkpoint": "3 s ago",
+        "Undelivered alerts": "0",
+        "Memory for history": "1.00 MiB",
+        "Viewers": "4",
+    }
+    assert found == expected
+    page.wait_for_function("() => document.querySelectorAll('.small-plot .main-svg').length >= 8")
+    phases = page.evaluate(
+        "() => document.querySelectorAll('.small-plot .plot')[1].data.map((one) => [one.meta, one.y[0]])"
+    )
+    assert [name for name, _ in phases] == ["phase find", "phase compute", "phase write", "phase other"]
+    assert sum(seconds for _, seconds in phases) == pytest.approx(2.0)
+    assert "rtt_us is no number" in page.locator(".pair").inner_text()
+
+
+def test_health_says_what_is_wrong_and_what_to_do(open_view):
+    batches = [batch(at) for at in range(17)] + [batch(17, late=9), batch(18, late=9, refused=3), batch(19, late=9)]
+    stale = {
+        "seconds": 340.0,
+        "because": "the monitor has given no sign of life",
+        "what_to_do": "start it again with aomg run",
+    }
+    page = open_view("health", answers={"health": health(batches, undelivered={"webhook 1": 2}, stale=stale)})
+    numbers(page)
+    said = page.locator(".reasons").inner_text()
+    assert page.locator("h1").inner_text() == "Results are stale"
+    assert "nothing new for 5\u00a0min 40\u00a0s" in said and "Start it again with aomg run." in said
+    assert "3 events of the newest 5 micro-batches were refused" in said
+    assert "4 events came too late" in said and "2 alerts wait for webhook 1" in said
+
+
+def test_where_only_results_are_served_the_views_say_what_is_missing(open_view, monitor):
+    with serving(monitor.results) as running:
+        page = open_view("health", at=running.address)
+        page.wait_for_selector(".missing:not([hidden])")
+        assert "aomg web CONFIG.yaml" in page.locator(".missing").inner_text()
+        assert page.locator("h1").inner_text() != "All is well"
+        page.goto(running.address + "alerts")
+        page.wait_for_selector(".notice")
+        assert "aomg web CONFIG.yaml" in page.locator(".notice").inner_text()
+        page.goto(running.address + KEY + "6")
+        figure(page)
+        for part in (".past", ".histogram"):
+            assert "aomg web CONFIG.yaml" in page.locator(part).inner_text()
+        page.close()
+
+
+# -- For everyone ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_the_views_are_accessible_and_fit(open_view, scheme, width):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    answers = {"health": health([batch(at, refused=at % 2) for at in range(20)])}
+    for path, ready in (
+        (KEY + "13", ".key-plot .scatterlayer .trace"),
+        ("alerts", ".alert"),
+        ("health", ".small-plot .main-svg"),
+    ):
+        page = open_view(path, scheme, width, answers)
+        page.wait_for_selector(ready, state="attached")
+        page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        # the policy forbids the page to run what is given to it: axe is run by the driver
+        found = axe.run(page, options={"resultTypes": ["violations"]})
+        assert [(one["id"], [node["target"] for node in one["nodes"]]) for one in found.response["violations"]] == []

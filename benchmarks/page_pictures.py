@@ -39,16 +39,16 @@ def main() -> None:
 
 
 def _views(address: str) -> dict[str, str]:
-    """The address of each view; of the keys that which an alert is about, or else the first."""
-    alerts = httpx.get(f"{address}/api/alerts?limit=1").json().get("alerts", [])
-    if alerts and alerts[0]["link"]:
-        query, key = alerts[0]["link"]["query"], alerts[0]["link"]["key"]
+    """The address of each view, at the time and for the key of the oldest alert, if there is one."""
+    alerts = [one["link"] for one in httpx.get(f"{address}/api/alerts").json().get("alerts", []) if one["link"]]
+    if alerts:
+        query, key, when = (alerts[-1][name] for name in ("query", "key", "at"))
     else:
         answer = httpx.get(f"{address}/api/keys?limit=1").json()
-        query, key = answer["query"], answer["rows"][0]["key"]
-    labels = {f"key.{name}": value for name, value in key.items()}
-    asked = httpx.QueryParams({"query": query, **labels})
-    return {"overview": "/", "key": f"/key?{asked}", "alerts": "/alerts", "health": "/health"}
+        query, key, when = answer["query"], answer["rows"][0]["key"], answer["at"]
+    overview = httpx.QueryParams({"query": query, "at": when})
+    asked = httpx.QueryParams({"query": query, **{f"key.{name}": value for name, value in key.items()}})
+    return {"overview": f"/?{overview}", "key": f"/key?{asked}", "alerts": "/alerts", "health": "/health"}
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 """The command line: parse, call, print."""
 
 import json as _json
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -100,10 +99,8 @@ def demo(
         found = command.demo(console, example)
         if keep is not None:
             console.print(f"all of it is in {keep}; look at it again: aomg web {example}", soft_wrap=True)
-        if address is not None and console.is_terminal and sys.stdin.isatty():
-            console.print(f"the page stays at {address} until you press Enter", soft_wrap=True)
-            with suppress(KeyboardInterrupt, EOFError):
-                input()
+        elif address is not None:
+            console.print("the page is gone with it; to look at it again: aomg demo --keep FOLDER", soft_wrap=True)
     if not found:
         raise typer.Exit(1)
 
@@ -274,7 +271,7 @@ def _told(what: str, json: bool = False, extra: str = "monitor") -> Iterator[Non
 
     For programs, they are JSON on standard output besides.
     """
-    from aomg.monitor.errors import ConfigError
+    from aomg.monitor.errors import ConfigError, RunError
 
     def tell(message: str, code: int) -> typer.Exit:
         if json:
@@ -288,6 +285,8 @@ def _told(what: str, json: bool = False, extra: str = "monitor") -> Iterator[Non
         raise tell(f"{what}: the package {error.name} is missing; run: pip install 'aomg[{extra}]'", 1) from None
     except ConfigError as error:
         raise tell(f"{what}:\n{error}", 2) from None
+    except RunError as error:
+        raise tell(f"the monitor had to stop: {error}", 1) from None
     except AomgError as error:
         raise tell(f"{what}: {error}", 1) from None
 

@@ -254,3 +254,16 @@ def test_a_query_is_watched_in_a_thread_until_it_is_over(tmp_path, monkeypatch):
         health(progress(1))
         query.recentProgress.append(report(1))
     assert [told["batch"] for told in lines(tmp_path)] == [0, 1]
+
+
+def test_there_is_a_sign_of_life_while_spark_starts(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_LOOK_SECONDS", 0.001)
+    health, file = Health(tmp_path), tmp_path / "health.jsonl"
+    health.started()
+    os.utime(file, (1, 1))
+    with health.starting():
+        for _ in range(100_000):
+            if file.stat().st_mtime > 1:
+                break
+            os.sched_yield()
+    assert file.stat().st_mtime > 1

@@ -128,7 +128,7 @@ def test_whatever_is_written_replaced_and_joined_it_holds_what_reading_everythin
                     follower.step()
         settled(follower)
         expected = told_by_rows(read(folder)) if any(folder.glob("day=*/*.parquet")) else {}
-        # batches whose files were joined before anybody looked again may have been repeated with as many other rows
+        # joined files are known by their rows' number: as many other rows of a repeated batch would not be seen
         assert told(history) == expected or joined_unseen(operations)
         fresh = History()
         settled(Follower(folder, fresh))
@@ -136,11 +136,11 @@ def test_whatever_is_written_replaced_and_joined_it_holds_what_reading_everythin
 
 
 def joined_unseen(operations: list) -> bool:
-    """Whether a batch was repeated, and joined before the follower looked."""
-    repeated = False
+    """Whether batches were repeated and files joined between two looks, in whatever order."""
+    since_look = set()
     for what, *_ in operations:
-        repeated = what == "repeat" or (repeated and what != "look")
-        if what == "compact" and repeated:
+        since_look = set() if what == "look" else since_look | {what}
+        if {"repeat", "compact"} <= since_look:
             return True
     return False
 
@@ -219,6 +219,38 @@ def test_a_file_that_went_is_forgotten_but_not_while_the_folder_is_away(tmp_path
     assert not settled(follower) and len(told(history)) == 2 and "no folder" in follower.problem
     (tmp_path / "elsewhere").rename(folder)
     assert not settled(follower) and same_as_reading(folder, history)
+
+
+def test_a_folder_that_comes_back_is_read_to_its_end(tmp_path):
+    """Also a joined file of which only a part was read, and a file that was seen and was not there to be opened."""
+    folder = tmp_path / "results"
+    for batch in range(3):
+        write(folder, batch, *(row(str(key), batch * 10 + at, batch) for key in range(3) for at in range(10)))
+    write(folder, 3, row(end=A_DAY, batch=3))
+    compact(folder, days(folder)[0])
+    history = History()
+    with mock.patch.multiple(following, _FIRST_ROWS=4, _MOST_ROWS=4):
+        follower = Follower(folder, history)
+        follower.step()
+        assert 1 < len(told(history)) < 91
+        folder.rename(tmp_path / "elsewhere")
+        assert not follower.step() and follower.loading == (1, 2) and 1 < len(told(history)) < 91
+        (tmp_path / "elsewhere").rename(folder)
+        first = folder / f"day={days(folder)[0]}"
+        first.rename(tmp_path / "aside")
+        follower.step()
+        (tmp_path / "aside").rename(first)
+        settled(follower)
+    assert same_as_reading(folder, history) and len(told(history)) == 91
+    write(folder, 4, row("4", 0, batch=4))
+    with mock.patch.object(following, "tables", side_effect=lambda *_: iter_not_found()):
+        follower.step()
+    assert follower.step() and follower.problem is None and same_as_reading(folder, history)
+
+
+def iter_not_found():
+    raise FileNotFoundError("it was joined meanwhile")
+    yield
 
 
 def test_a_folder_that_is_not_there_yet_is_waited_for(tmp_path):
@@ -302,6 +334,11 @@ def test_files_that_are_too_old_for_the_history_are_not_opened(tmp_path):
     ends = [(window.end - NOON) // MINUTE // (A_DAY // 4) for window in history.snapshot()["inbound"].windows]
     assert ends == [-4, -3, -2, -1, 0] and history.bytes() <= history.most_bytes
     assert follower.loading.done == follower.loading.of and len(opened) < 12
+    between = -5 * A_DAY // 8  # not the newest, and not too old
+    write(tmp_path, 40, *(row(str(key), between, 40) for key in range(30)))
+    follower.step()
+    ends = [(window.end - NOON) // MINUTE for window in history.snapshot()["inbound"].windows]
+    assert ends == [-3 * A_DAY // 4, between, -A_DAY // 2, -A_DAY // 4, 0]
 
 
 def test_a_step_without_news_looks_at_no_file(tmp_path):

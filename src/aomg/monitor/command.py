@@ -170,7 +170,8 @@ def _sum_up(console: Console, summary: dict[str, Any]) -> None:
         console.print(f"{query}: {told}", soft_wrap=True)
     console.print(f"{summary['rows']:,} rows; alerts: {summary['fired']} fired, {summary['resolved']} resolved")
     for receiver, waiting in summary["undelivered"].items():
-        console.print(f"[yellow]{waiting} alerts still wait for {receiver}; they are told after the next start")
+        alerts = "1 alert still waits" if waiting == 1 else f"{waiting:,} alerts still wait"
+        console.print(f"[yellow]{alerts} for {receiver}; told after the next start", soft_wrap=True)
 
 
 @contextmanager

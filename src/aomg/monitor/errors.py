@@ -63,3 +63,7 @@ def _shown(file: str | Path) -> str:
     """A path as it is shortest from here."""
     path = Path(file)
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+class RunError(AomgError, RuntimeError):
+    """A monitor that had to stop. What was written is whole, and the next start goes on from there."""

@@ -96,21 +96,18 @@ class Health:
         self._put({"event": "ended", "at": self._now(), "because": because})
 
     @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Keep up the sign of life meanwhile: Spark takes its time to start."""
+        with _again_and_again(self._live):
+            yield
+
+    @contextmanager
     def watching(self, query: Any) -> Iterator[None]:
         """Look at a streaming query again and again meanwhile, in a thread of its own."""
-        over = threading.Event()
-
-        def watch() -> None:
-            while not over.wait(_LOOK_SECONDS):
-                self.look(query)
-
-        thread = threading.Thread(target=watch, name="health", daemon=True)
-        thread.start()
         try:
-            yield
+            with _again_and_again(lambda: self.look(query)):
+                yield
         finally:
-            over.set()
-            thread.join(_PATIENCE)
             self._late = None
             self.look(query)
 
@@ -128,6 +125,9 @@ class Health:
                 self._write(batch, reports.get(batch))
         if waiting and reports:
             self._count_late()
+        self._live()
+
+    def _live(self) -> None:
         if self._clock() - self._alive >= SIGN_OF_LIFE_SECONDS:
             self._alive = self._clock()
             with suppress(OSError):  # the next line tells
@@ -249,3 +249,21 @@ def _ends_a_line(file: Path) -> bool:
     with file.open("rb") as raw:
         raw.seek(-1, os.SEEK_END)
         return raw.read(1) == b"\n"
+
+
+@contextmanager
+def _again_and_again(act: Callable[[], None]) -> Iterator[None]:
+    """Let a thread act every fifth of a second meanwhile."""
+    over = threading.Event()
+
+    def repeat() -> None:
+        while not over.wait(_LOOK_SECONDS):
+            act()
+
+    thread = threading.Thread(target=repeat, name="health", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(_PATIENCE)

@@ -5,6 +5,7 @@ Where Spark would print to the terminal, it writes to `spark.log` in the state f
 
 import os
 import re
+import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,9 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
-from aomg.errors import AomgError
 from aomg.monitor.assembly import assembled, checkpoint_of
 from aomg.monitor.config import Config
+from aomg.monitor.errors import RunError
 from aomg.monitor.generated import Generator
 from aomg.monitor.health import Health
 from aomg.monitor.inspection import inspect
@@ -31,10 +32,6 @@ from aomg.spark import Accounts, accounts, session
 from aomg.streams import podsets
 
 _FLUSH_SECONDS = 10.0
-
-
-class RunError(AomgError, RuntimeError):
-    """A monitor that had to stop. What was written is whole, and the next start goes on from there."""
 
 
 class Monitor:
@@ -114,7 +111,7 @@ class Monitor:
 
     def _started(self) -> SparkSession:
         if self._spark is None:
-            with _errors_to(self.config.state / "spark.log"):
+            with _errors_to(self.config.state / "spark.log"), _own_signals():
                 self._spark = session("aomg monitor")
         return self._spark
 
@@ -123,7 +120,8 @@ class Monitor:
         return max(counts.late for counts in self.accounts().values())
 
     def _run(self, batches: object, health: Health) -> None:
-        frame = self._planned()
+        with health.starting():
+            frame = self._planned()
         writer = frame.writeStream.queryName("aomg").outputMode("append").foreachBatch(batches)  # type: ignore[arg-type]
         writer = writer.option("checkpointLocation", str(checkpoint_of(self.config)))
         if self.once:
@@ -174,6 +172,8 @@ def explained(said: str, config: Config) -> str:
         if found[1].startswith("aomg."):
             return found[2]
     more = f"(more in {config.state / 'spark.log'})"
+    if "Python worker failed to connect back" in said:
+        return f"Spark's Python workers did not start in time: the machine is too busy; start again {more}"
     if raised:
         return f"{raised[0][1]}: {raised[0][2]} {more}"
     if "Failed to find data source: kafka" in said:
@@ -183,6 +183,19 @@ def explained(said: str, config: Config) -> str:
         )
     told = next((line for line in lines if line.startswith(("[", "Caused by:"))), lines[0] if lines else "no reason")
     return f"{told[:500]} {more}"
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Leave it to whoever asked first what Ctrl-C does: a session that starts would take it over."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, asked)
 
 
 @contextmanager

@@ -14,23 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aomg.monitor.result_folder import batches_in, is_compacted
-from aomg.monitor.result_rows import SCHEMA
 from aomg.web.history import History
 from aomg.web.result_files import DAY, Identity, Listing, Name, ResultFile
+from aomg.web.result_tables import tables
 
 _FIRST_ROWS, _MOST_ROWS = 1 << 13, 1 << 17
 _MOST_FILES = 500
-_REPEATED = ["query", "estimates.list.element.name", "estimates.list.element.method"]
-"""Few texts, often repeated: read as numbers, which takes half the time."""
-_TEXT = pa.dictionary(pa.int32(), pa.string())
-_ESTIMATE = pa.struct(
-    [
-        (part.name, _TEXT if part.type == pa.string() else part.type)
-        for part in SCHEMA.field("estimates").type.value_type
-    ]
-)
-_KINDS = {"query": _TEXT, "estimates": pa.list_(pa.field("element", _ESTIMATE))}
-_SCHEMA = pa.schema([(field.name, _KINDS.get(field.name, field.type)) for field in SCHEMA])
 
 
 class Loading(NamedTuple):
@@ -41,10 +30,11 @@ class Loading(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """A file that was read: as which one (None if it has to be read again), and its rows if they were all read."""
+    """A file that was read: as which one, its rows if they were all read, and whether they are to be read again."""
 
-    identity: Identity | None
-    rows: int | None
+    identity: Identity
+    rows: int | None = None
+    again: bool = False
 
 
 @dataclass
@@ -97,6 +87,8 @@ class Follower:
     def step(self) -> bool:
         """Look for new files and read some; True if the history changed."""
         changed = self._look()
+        if self._listing.problem is not None:
+            return changed
         tables: list[pa.Table] = []
         rows = files = 0
         while rows < self._rows and files < _MOST_FILES and (reading := self._newest()) is not None:
@@ -122,12 +114,14 @@ class Follower:
         while self._waiting and (not self._at_work or self._waiting[-1] > self._at_work[-1].file):
             file = self._waiting.pop()
             known = self._known.get(file.name)
-            self._known[file.name] = _Known(file.identity, None)
+            self._known[file.name] = _Known(file.identity)
             floor = self._history.floor
             if floor is None or file.ends[1] - 1 > floor:
-                replaces = known is not None and known.identity is not None
+                replaces = known is not None and known.identity != file.identity
                 joins = not replaces and bool(self._parts_of(file))
-                self._at_work.append(_Reading(file, _tables(file, self._history), replaces, joins))
+                self._at_work.append(
+                    _Reading(file, tables(file.path, _MOST_ROWS, lambda: self._history.floor), replaces, joins)
+                )
         return self._at_work[-1] if self._at_work else None
 
     def _part_of(self, reading: _Reading) -> pa.Table | None:
@@ -138,11 +132,11 @@ class Follower:
             if table is None:
                 self._known[file.name] = self._known[file.name]._replace(rows=reading.rows)
                 if reading.joins and self._has_more(reading):
-                    self._known[file.name] = _Known(_NO_FILE, None)
+                    self._known[file.name] = _UNKNOWN
                     self._again = True
         except FileNotFoundError:
             table = None
-            self._known.pop(file.name)
+            self._known[file.name], self._again = _UNKNOWN, True
             self._listing.doubt(file)
         except (OSError, pa.ArrowException, KeyError) as error:
             table = None
@@ -156,7 +150,7 @@ class Follower:
         file = reading.file
         changed = self._history.add(table, instead_of=((file.first, file.last), file.ends))
         self._uncover(file.day)
-        self._known[file.name] = _Known(file.identity, None)
+        self._known[file.name] = _Known(file.identity)
         return changed
 
     def _look(self) -> bool:
@@ -169,12 +163,15 @@ class Follower:
         files = self._listing.files
         changed = self._let_go()
         self._damaged = {name: told for name, told in self._damaged.items() if files.get(name) == told[0]}
-        self._at_work = [reading for reading in self._at_work if files.get(reading.file.name) == reading.file]
+        at_work = {reading.file.name for reading in self._at_work if files.get(reading.file.name) == reading.file}
+        for reading in self._at_work:
+            if reading.file.name not in at_work:
+                self._known[reading.file.name] = _UNKNOWN
+        self._at_work = [reading for reading in self._at_work if reading.file.name in at_work]
         self._waiting = []
-        at_work = {reading.file.name for reading in self._at_work}
         for name, file in files.items():
             known = self._known.get(name)
-            if name in at_work or (known is not None and known.identity == file.identity):
+            if name in at_work or (known is not None and known.identity == file.identity and not known.again):
                 continue
             if known is not None or not self._is_joined_of_known(file):
                 self._waiting.append(file)
@@ -186,8 +183,6 @@ class Follower:
 
         A file counts as gone when two looks in a row have missed it: a look may fall into the middle of a compaction.
         """
-        if self._listing.problem is not None:
-            return False
         files, changed = self._listing.files, False
         joined = [file for file in files.values() if is_compacted(file.path)]
         gone = set()
@@ -210,13 +205,13 @@ class Follower:
         parts = self._parts_of(file)
         rows = [self._known[name].rows for name in parts]
         try:
-            if not parts or pq.read_metadata(file.path).num_rows != sum(-1 if part is None else part for part in rows):
+            if not parts or None in rows or pq.read_metadata(file.path).num_rows != sum(filter(None, rows)):
                 return False
         except (OSError, pa.ArrowException):
             return False  # reading it will say what is wrong
         for name in parts:
             del self._known[name]
-        self._known[file.name] = _Known(file.identity, sum(part or 0 for part in rows))
+        self._known[file.name] = _Known(file.identity, sum(filter(None, rows)))
         return True
 
     def _parts_of(self, file: ResultFile) -> list[Name]:
@@ -238,11 +233,11 @@ class Follower:
             self._again = True
             for name, known in self._known.items():
                 if name[0] == day:
-                    self._known[name] = known._replace(identity=None)
+                    self._known[name] = known._replace(again=True)
 
 
-_UNKNOWN = _Known(None, None)
-_NO_FILE = (-1, -1, -1)
+_UNKNOWN = _Known((-1, -1, -1))
+"""Of a file that was not read to its end: whatever comes under its name takes the place of its rows."""
 
 
 def _span(name: Name) -> tuple[int, int]:
@@ -251,29 +246,3 @@ def _span(name: Name) -> tuple[int, int]:
 
 def _within(span: tuple[int, int], file: ResultFile) -> bool:
     return file.first <= span[0] and span[1] <= file.last
-
-
-def _tables(file: ResultFile, history: History) -> Iterator[pa.Table]:
-    """The rows of a file in parts, those that were written last first; without what is too old for the history."""
-    found = False
-    with pq.ParquetFile(file.path, read_dictionary=_REPEATED) as parquet:
-        metadata = parquet.metadata
-        for group in reversed(range(metadata.num_row_groups)):
-            newest = _newest_end(metadata.row_group(group))
-            if newest is not None and history.floor is not None and newest <= history.floor:
-                continue
-            for batch in parquet.iter_batches(_MOST_ROWS, [group], columns=SCHEMA.names, use_threads=False):
-                table = pa.Table.from_batches([batch]).select(SCHEMA.names)
-                table.validate(full=True)
-                found = True
-                yield table if table.schema.equals(_SCHEMA) else table.cast(SCHEMA).cast(_SCHEMA)
-    if not found:
-        yield _SCHEMA.empty_table()  # it may take the place of a file that had rows
-
-
-def _newest_end(group: pq.RowGroupMetaData) -> int | None:
-    """The newest window end in a row group, by its statistics."""
-    for chunk in map(group.column, range(group.num_columns)):
-        if chunk.path_in_schema == "end" and chunk.statistics is not None and chunk.statistics.has_min_max:
-            return int(chunk.statistics.max_raw)
-    return None

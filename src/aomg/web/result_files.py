@@ -50,7 +50,7 @@ class Listing:
         """Why the folder cannot be looked at, and what to do."""
 
     def look(self) -> bool:
-        """List anew what may have changed; True if something did.
+        """List anew what may have changed; True if something did. While there is a problem, all stays as it was.
 
         Files get their names when they are whole, which changes the time of their folder. Costs a look at each day's
         folder, and at each file of those that changed in the last seconds.
@@ -60,10 +60,10 @@ class Listing:
             self.problem = None
         except FileNotFoundError:
             self.problem = f"there is no folder {self._folder} yet; the monitor makes it with the first results"
-            there = {}
+            return False
         except NotADirectoryError:
             self.problem = f"{self._folder} is a file; give the folder that the parquet sink writes to"
-            there = {}
+            return False
         except OSError as error:
             self.problem = f"{self._folder} cannot be looked at: {error.strerror or error}; mend that"
             return False

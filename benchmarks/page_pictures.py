@@ -39,16 +39,15 @@ def main() -> None:
 
 
 def _views(address: str) -> dict[str, str]:
-    """The address of each view, at the time and for the key of the oldest alert, if there is one."""
+    """The address of each view; of the keys that of the oldest alert, or else the first."""
     alerts = [one["link"] for one in httpx.get(f"{address}/api/alerts").json().get("alerts", []) if one["link"]]
     if alerts:
-        query, key, when = (alerts[-1][name] for name in ("query", "key", "at"))
+        query, key = alerts[-1]["query"], alerts[-1]["key"]
     else:
         answer = httpx.get(f"{address}/api/keys?limit=1").json()
-        query, key, when = answer["query"], answer["rows"][0]["key"], answer["at"]
-    overview = httpx.QueryParams({"query": query, "at": when})
+        query, key = answer["query"], answer["rows"][0]["key"]
     asked = httpx.QueryParams({"query": query, **{f"key.{name}": value for name, value in key.items()}})
-    return {"overview": f"/?{overview}", "key": f"/key?{asked}", "alerts": "/alerts", "health": "/health"}
+    return {"overview": "/", "key": f"/key?{asked}", "alerts": "/alerts", "health": "/health"}
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ def test_totals_count_every_batch_once_however_often_it_is_repeated(tmp_path_fac
     """Every restart goes on from some batch, and repeats what comes after."""
     folder = tmp_path_factory.mktemp("state")
     for first in [0, *(min(restart, batches - 1) for restart in restarts)]:
-        health, query = Health(folder, clock=Clock(), most_bytes=2000), Query()
+        health, query = Health(folder, clock=Clock(), most_bytes=20_000), Query()
         for batch in range(first, batches):
             health(progress(batch, rows=batch + 1))
             query.recentProgress.append(report(batch, rows=100))

@@ -10,12 +10,12 @@ INSTALLED := $(VENV)/.installed
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/.numba-cache
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test bench bench-spark evaluation browser prometheus lint soak clean
+.PHONY: help demo test bench bench-spark evaluation pictures browser prometheus lint soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-demo: $(INSTALLED) ## watch quantiles of a stream, each with its guaranteed interval
+demo: $(INSTALLED) ## a monitor on Spark that finds two incidents, live in the terminal and on a page (two minutes)
 	$(BIN)/aomg demo
 
 test: lint browser prometheus ## lint, then every test but the soak
@@ -31,6 +31,12 @@ evaluation: $(INSTALLED) browser ## the paper's tables and figures again, and th
 	$(BIN)/aomg evaluate --out build/evaluation
 	$(BIN)/python -m aomg.evaluation.markdown build/evaluation docs/results
 	$(BIN)/python -m aomg.evaluation.where_it_loses build/evaluation docs/where-it-loses.md
+
+pictures: $(INSTALLED) browser ## every view of the live page after the demo, in build/pages, and the README's picture (three minutes)
+	rm -rf build/demo
+	$(BIN)/aomg demo --no-web --keep build/demo
+	$(BIN)/python -m benchmarks.page_pictures build/demo/example.yaml build/pages
+	cp build/pages/overview-wide-light.png docs/pictures/
 
 # Some tests open the report in Chromium, and the pictures of the pages are drawn by it. Nothing fails for the lack of it.
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable

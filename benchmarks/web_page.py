@@ -126,7 +126,7 @@ def _on_the_page(address: str, writer: _Writer) -> tuple[list[float], list[float
             page = chromium.new_page(viewport={"width": 1440, "height": 900})
             page.add_init_script(_FIRST_ROW)
             page.goto(address)
-            page.wait_for_function("window.firstRow > 0", timeout=1000 * LIMIT)
+            page.wait_for_function("() => window.firstRow > 0", timeout=1000 * LIMIT)
             paints.append(page.evaluate("window.firstRow") / 1000)
             page.close()
         page = chromium.new_page(viewport={"width": 1440, "height": 900})
@@ -166,7 +166,7 @@ _NEXT_UPDATE = """
 def _update(page: Page, writer: _Writer) -> float:
     page.evaluate("window.listens = false")
     handle = page.evaluate_handle(f"(() => {{ window.update = ({_NEXT_UPDATE})(); }})()")
-    page.wait_for_function("window.listens")
+    page.wait_for_function("() => window.listens")
     writer.write()
     taken = float(page.evaluate("window.update"))
     handle.dispose()

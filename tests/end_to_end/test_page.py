@@ -71,7 +71,7 @@ def test_the_page_shows_a_monitor_from_its_first_second_to_its_last(running):
         page.wait_for_function("first => document.querySelector('.summary').innerText !== first", arg=first)
 
         page.click(".keys .row .key a")
-        page.wait_for_function("document.querySelector('.js-plotly-plot')?.data.some(line => line.x.length > 3)")
+        page.wait_for_function("() => document.querySelector('.js-plotly-plot')?.data.some(line => line.x.length > 3)")
         page.screenshot(path=PICTURES / "key.png", full_page=True)
         page.click("nav a[href^='/alerts']")
         page.wait_for_selector("text=Slow")

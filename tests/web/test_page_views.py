@@ -596,3 +596,14 @@ def test_the_views_are_accessible_and_fit(open_view, scheme, width):
         # the policy forbids the page to run what is given to it: axe is run by the driver
         found = axe.run(page, options={"resultTypes": ["violations"]})
         assert [(one["id"], [node["target"] for node in one["nodes"]]) for one in found.response["violations"]] == []
+
+
+def test_a_key_whose_label_is_empty_has_an_address_too(open_view, tmp_path):
+    monitor = made(tmp_path, keys=2, windows=0, incidents=False)
+    monitor.names = ("", "other")
+    monitor.add_window(windows=4)
+    with serving(monitor.file) as running:
+        page = open_view("", at=running.address)
+        page.wait_for_selector(".keys .row a[href]")
+        page.click(".keys .row a[href$='key.podset=']")
+        assert len(figure(page)["traces"]["line p99"]["x"]) == 4

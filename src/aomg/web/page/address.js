@@ -46,12 +46,5 @@ export class Address {
 export function keyAddress(query, key, at = null) {
   const parameters = {query, at};
   for (const [name, value] of Object.entries(key)) if (value !== null) parameters[`key.${name}`] = value;
-  return "/key" + queryTextWithEmpty(parameters);
-}
-
-// As queryText, but labels that are empty texts stay: they are values too.
-function queryTextWithEmpty(parameters) {
-  const kept = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) if (value !== null && value !== undefined) kept.append(name, value);
-  return `?${kept}`;
+  return "/key" + queryText(parameters);
 }

@@ -16,7 +16,8 @@ export function queryText(parameters) {
   const pairs = parameters instanceof URLSearchParams ? parameters : Object.entries(parameters ?? {});
   const kept = new URLSearchParams();
   for (const [name, value] of pairs) {
-    if (value !== null && value !== undefined && value !== "" && value !== false) kept.append(name, value);
+    const none = value === null || value === undefined || value === false;
+    if (!none && (value !== "" || name.startsWith("key."))) kept.append(name, value); // an empty label is a label
   }
   const text = kept.toString();
   return text === "" ? "" : `?${text}`;

@@ -19,8 +19,6 @@ from aomg import Query
 pytestmark = pytest.mark.xdist_group("spark")
 
 QUERY = Query("5 minutes", "1 minute", quantiles=(0.5, 0.99), lateness="20 seconds")
-FILES = 16
-KILLS = 3
 
 
 def events():
@@ -47,12 +45,12 @@ def kill(process: subprocess.Popen) -> None:
     process.wait()
 
 
-@pytest.mark.parametrize("seed", [1])
-def test_no_window_is_lost_repeated_or_changed_by_kills_in_mid_batch(spark, tmp_path, seed):
-    chance = random.Random(seed)
-    stream = Replay(spark, tmp_path, QUERY).add(*slices(events(), FILES))
+@pytest.mark.parametrize(("files", "kills"), [(10, 2), pytest.param(24, 6, marks=pytest.mark.soak)])
+def test_no_window_is_lost_repeated_or_changed_by_kills_in_mid_batch(spark, tmp_path, files, kills):
+    chance = random.Random(kills)
+    stream = Replay(spark, tmp_path, QUERY).add(*slices(events(), files))
     torn = 0
-    for _ in range(KILLS):
+    for _ in range(kills):
         process = start(tmp_path)
         try:
             target = begun(stream.checkpoint) + chance.randint(1, 3)

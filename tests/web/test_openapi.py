@@ -52,17 +52,6 @@ def problems(value, shape, place="$"):
     return found
 
 
-@pytest.fixture(scope="module")
-def monitor(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"), summaries=True)
-
-
-@pytest.fixture(scope="module")
-def served(monitor):
-    with serving(monitor.file) as running:
-        yield running
-
-
 def test_the_small_check_of_shapes_finds_what_is_wrong():
     status = SHAPES["Status"]
     assert "$ lacks version" in problems({}, status)

@@ -63,12 +63,6 @@ def monitor(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def served(monitor):
-    with serving(monitor.file) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def many(tmp_path_factory):
     """A query of 1,500 keys, in two windows."""
     with serving(made(tmp_path_factory.mktemp("many"), keys=1500, windows=2, incidents=False).file) as running:

@@ -35,12 +35,6 @@ def monitor(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def served(monitor):
-    with serving(monitor.file) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def chromium():
     """One profile for all tests: Plotly is loaded and compiled once."""
     with pictures.browser() as started:

@@ -29,17 +29,6 @@ FILES = StaticFiles(PAGE)
 
 
 @pytest.fixture(scope="module")
-def monitor(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"), summaries=True)
-
-
-@pytest.fixture(scope="module")
-def served(monitor):
-    with serving(monitor.file) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     """Results whose labels were chosen by someone who means harm."""
     import pyarrow as pa

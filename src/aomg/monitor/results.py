@@ -1,6 +1,6 @@
 """Reads stored results back: those of a query, of some labels, of some time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -134,7 +134,7 @@ def label(rows: pa.Table, name: str) -> NDArray[np.object_]:
     return values
 
 
-def there_are(name: str, known: list[str]) -> str:
+def there_are(name: str, known: Sequence[str]) -> str:
     """What there is instead, and which of it is nearest."""
     near = get_close_matches(name, known, 1)
     said = f"there are {', '.join(known)}" if known else "there are none"

@@ -1,10 +1,10 @@
 """Which part of the room answers what: of a version of everything and a checked request, to JSON or CSV."""
 
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import aomg
+from aomg.monitor.results import there_are
 from aomg.web.alerts_shown import Alerts, AlertsAsked
 from aomg.web.csv_text import alerts_csv, health_csv, key_csv, keys_csv
 from aomg.web.heat_map import HeatMapAsked, heat_map_answer
@@ -15,7 +15,7 @@ from aomg.web.live import Live, Now
 from aomg.web.metrics import Metrics, exposition
 from aomg.web.openapi import description
 from aomg.web.overview import KeysAsked, keys_answer, window_at
-from aomg.web.parameters import NotFound
+from aomg.web.parameters import NotFound, shown
 from aomg.web.series import KeyAsked, key_answer, key_number
 from aomg.web.status import health_told, query_names, status, unit_of
 
@@ -125,10 +125,7 @@ class Answers:
             raise NotFound("there are no results yet", "wait for the first window, or look at /api/status")
         name = name or names[0]
         if name not in names:
-            near = get_close_matches(name, names, 1)
-            there = f"there are {', '.join(names)}"
-            shown = repr(name if name.isprintable() and len(name) <= 60 else ascii(name[:60]))
-            raise NotFound(f"there is no query {shown}", f"did you mean {near[0]}? {there}" if near else there)
+            raise NotFound(f"there is no query {shown(name)}", there_are(name, names))
         if name in now.queries:
             return now.queries[name]
         config = self._live.places.config

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
-from difflib import get_close_matches
 
+from aomg.monitor.results import there_are
 from aomg.web.history import QueryHistory
-from aomg.web.parameters import BadRequest
+from aomg.web.parameters import BadRequest, shown
 
 
 def quantile_of(name: str) -> float | None:
@@ -59,7 +59,5 @@ def usual_estimate(history: QueryHistory, asked: str | None = None) -> str | Non
 
 def unknown_estimate(asked: str, known: Sequence[str], query: str) -> BadRequest:
     """What is said where a query has no such estimate: what it has, and what is nearest."""
-    near = get_close_matches(asked, known, 1)
-    there = f"there are {', '.join(known)}" if known else "it has no estimates"
-    shown = repr(asked) if asked.isprintable() and len(asked) <= 40 else ascii(asked[:40])
-    return BadRequest(f"query {query} has no {shown} to look at", f"did you mean {near[0]}? {there}" if near else there)
+    there = there_are(asked, known) if known else "it has no estimates"
+    return BadRequest(f"query {query} has no {shown(asked)} to look at", there)

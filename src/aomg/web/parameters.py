@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from aomg.errors import AomgError
+from aomg.monitor.results import there_are
 
 MOST_PARAMETERS = 40
 LONGEST_TEXT = 1_000
@@ -74,18 +74,18 @@ def asked(parameters: Sequence[Parameter], query_string: bytes) -> dict[str, Any
     seen: set[str] = set()
     for name, text in _pairs(query_string):
         if name in seen:
-            raise BadRequest(f"{_shown(name)} is given twice", "give it once")
+            raise BadRequest(f"{shown(name)} is given twice", "give it once")
         seen.add(name)
         head, dot, label = name.partition(".")
         if dot and head in by_name and by_name[head].kind == "labels":
             if not label:
-                raise BadRequest(f"{_shown(name)} names no label", f"write it as {head}.LABEL=VALUE")
+                raise BadRequest(f"{shown(name)} names no label", f"write it as {head}.LABEL=VALUE")
             values[by_name[head].asked_as or head][label] = _text(name, text)
         elif name in by_name and by_name[name].kind != "labels":
             parameter = by_name[name]
             values[parameter.asked_as or name] = _value(parameter, text)
         else:
-            raise BadRequest(f"there is no parameter {_shown(name)} here", _instead(name, by_name))
+            raise BadRequest(f"there is no parameter {shown(name)} here", _instead(name, by_name))
     for parameter in parameters:
         if parameter.needed and parameter.name not in seen:
             raise BadRequest(f"{parameter.name} is missing", f"add {parameter.name}={parameter.example or '...'}")
@@ -116,10 +116,10 @@ def _value(parameter: Parameter, text: str) -> Any:
         return time_asked(parameter.name, text) if text else None
     if parameter.kind == "flag":
         if text not in ("true", "false"):
-            raise BadRequest(f"{parameter.name} is {_shown(text)}", "write true or false")
+            raise BadRequest(f"{parameter.name} is {shown(text)}", "write true or false")
         return text == "true"
     if parameter.kind == "choice" and text not in parameter.choices:
-        raise BadRequest(f"{parameter.name} is {_shown(text)}", f"write one of {', '.join(parameter.choices)}")
+        raise BadRequest(f"{parameter.name} is {shown(text)}", f"write one of {', '.join(parameter.choices)}")
     if len(text) > parameter.most:
         raise BadRequest(f"{parameter.name} is too long", f"keep it within {parameter.most:,} characters")
     return text
@@ -127,14 +127,14 @@ def _value(parameter: Parameter, text: str) -> Any:
 
 def _text(name: str, text: str) -> str:
     if len(text) > LONGEST_TEXT:
-        raise BadRequest(f"{_shown(name)} is too long", f"keep it within {LONGEST_TEXT:,} characters")
+        raise BadRequest(f"{shown(name)} is too long", f"keep it within {LONGEST_TEXT:,} characters")
     return text
 
 
 def _number(parameter: Parameter, text: str) -> int:
     if not _WHOLE.fullmatch(text) or not parameter.least <= int(text) <= parameter.most:
         bounds = f"write a whole number from {parameter.least:,} to {parameter.most:,}"
-        raise BadRequest(f"{parameter.name} is {_shown(text)}", bounds)
+        raise BadRequest(f"{parameter.name} is {shown(text)}", bounds)
     return int(text)
 
 
@@ -145,7 +145,7 @@ def time_asked(name: str, text: str) -> int:
     500000
     """
     problem = BadRequest(
-        f"{name} is {_shown(text)}", "write a time with its zone, such as 2024-05-01T09:00:00Z (and + as %2B)"
+        f"{name} is {shown(text)}", "write a time with its zone, such as 2024-05-01T09:00:00Z (and + as %2B)"
     )
     try:
         time = datetime.fromisoformat(text)
@@ -160,12 +160,10 @@ def _instead(name: str, known: Mapping[str, Parameter]) -> str:
     names = [f"{one.name}.LABEL" if one.kind == "labels" else one.name for one in known.values()]
     if not names:
         return "leave it out: there are none"
-    near = get_close_matches(name, names, 1)
-    there = f"there are {', '.join(names)}"
-    return f"did you mean {near[0]}? {there}" if near else there
+    return there_are(name, names)
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """A text of the request as an answer may show it: short, and without anything that could act on a terminal."""
     short = text if len(text) <= 60 else text[:57] + "..."
     return repr(short) if short.isprintable() else ascii(short)

@@ -1,0 +1,18 @@
+"""What most tests of the page begin with: a folder as a monitor leaves it, and a server of it."""
+
+import pytest
+from web.made import made
+from web.serving import serving
+
+
+@pytest.fixture(scope="module")
+def monitor(tmp_path_factory):
+    """What a monitor wrote; modules that need other keys or windows have their own."""
+    return made(tmp_path_factory.mktemp("made"), summaries=True)
+
+
+@pytest.fixture(scope="module")
+def served(monitor):
+    """A server of the module's monitor."""
+    with serving(monitor.file) as running:
+        yield running

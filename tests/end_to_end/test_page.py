@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from aomg.evaluation import pictures
 
@@ -54,6 +55,23 @@ def running(tmp_path):
         monitor.wait()
 
 
+def check_that_everyone_can_use(page) -> None:
+    found = Axe().run(page, options={"resultTypes": ["violations"]})
+    assert found.violations_count == 0, found.generate_report()
+
+
+def zoomed(page) -> None:
+    """Drag over a part of the plot: what is shown is then in the address, and stays there while windows come."""
+    box = page.locator(".key-plot .nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + box["height"] / 2, steps=4)
+    page.mouse.up()
+    page.wait_for_function("() => location.search.includes('from=')")
+    asked = httpx.QueryParams(urlsplit(page.url).query)
+    assert asked["from"] < asked["to"]
+
+
 def test_the_page_shows_a_monitor_from_its_first_second_to_its_last(running):
     monitor, address = running
     faults, hosts = [], set()
@@ -70,15 +88,26 @@ def test_the_page_shows_a_monitor_from_its_first_second_to_its_last(running):
         first = page.inner_text(".summary")
         page.wait_for_function("first => document.querySelector('.summary').innerText !== first", arg=first)
 
+        page.get_by_role("button", name="p50").click()
+        page.wait_for_selector("[aria-sort=descending]:has-text('p50')")
+        page.get_by_role("searchbox").fill("19")
+        page.wait_for_function("() => document.querySelectorAll('.keys .row .key a').length === 1")
+        assert page.inner_text(".keys .row .key a") == "19"
+        check_that_everyone_can_use(page)
+
         page.click(".keys .row .key a")
         page.wait_for_function("() => document.querySelector('.js-plotly-plot')?.data.some(line => line.x.length > 3)")
         page.screenshot(path=PICTURES / "key.png", full_page=True)
+        zoomed(page)
+        check_that_everyone_can_use(page)
         page.click("nav a[href^='/alerts']")
         page.wait_for_selector("text=Slow")
         page.screenshot(path=PICTURES / "alerts.png")
+        check_that_everyone_can_use(page)
         page.click("nav a[href^='/health']")
         page.wait_for_selector(".js-plotly-plot")
         page.screenshot(path=PICTURES / "health.png", full_page=True)
+        check_that_everyone_can_use(page)
         page.click("nav a[href='/']")
         page.wait_for_selector(".keys .row a[href]")
         page.wait_for_selector(".js-plotly-plot")

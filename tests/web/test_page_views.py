@@ -211,6 +211,38 @@ def test_a_zoom_outlives_a_live_update_and_the_last_hour_goes_along(open_view, t
             page.close()
 
 
+def test_a_window_that_comes_during_a_drag_is_drawn_after_it(open_view, tmp_path):
+    other = made(tmp_path, keys=7, windows=12, incidents=False)
+    points = "() => document.querySelector('.key-plot').data.find((one) => one.meta === 'line p50').y.length"
+    with serving(other.file) as running:
+        page = open_view(KEY + "6&last=all", at=running.address)
+        figure(page)
+        plot, drawing = (page.locator(one).first.bounding_box() for one in (".key-plot", ".key-plot .nsewdrag"))
+        page.mouse.move(plot["x"] + 2, plot["y"] + 2)  # no drag: only what was held back is drawn
+        page.mouse.down()
+        other.add_window(slow=["6"])
+        newest = "value => document.querySelector('.cards [data-estimate=p99] .value').textContent.startsWith(value)"
+        page.wait_for_function(newest, arg="8.00")
+        assert page.evaluate(points) == 12
+        page.mouse.up()
+        page.wait_for_function(f"() => ({points})() === 13")
+
+        height = drawing["y"] + drawing["height"] / 2
+        page.mouse.move(drawing["x"] + 0.3 * drawing["width"], height)
+        page.mouse.down()
+        page.mouse.move(drawing["x"] + 0.5 * drawing["width"], height, steps=4)
+        page.wait_for_selector(".key-plot .zoombox")
+        old = page.locator(".cards [data-estimate=p99] .value").inner_text()
+        other.add_window()
+        page.wait_for_function(
+            "old => document.querySelector('.cards [data-estimate=p99] .value').textContent !== old", arg=old
+        )
+        assert page.evaluate(points) == 13 and page.locator(".key-plot .zoombox").count() == 1
+        page.mouse.up()
+        page.wait_for_function("() => location.search.includes('from=')")
+        page.close()
+
+
 def test_buttons_choose_a_length_and_a_double_click_shows_all(open_view):
     page = open_view(KEY + "6")
     figure(page)

@@ -68,29 +68,43 @@ export function layout(own = {}) {
 export const config = {displaylogo: false, displayModeBar: false, responsive: false, showTips: false, doubleClick: "reset", scrollZoom: false};
 
 // Draws what make() returns ({data, layout}) into place, and again when the theme or the size of place changes.
-// Returns {update(), close()}; update() draws make() anew, keeping zoom (layout.uirevision).
+// Returns {update(), close()}; update() draws make() anew, keeping zoom (layout.uirevision), and waits for the end of a drag.
 export async function draw(place, make, own = {}) {
   const library = await plotly();
   let width = 0;
   let open = true;
+  let held = false; // the pointer is down: to draw now would spoil a drag
+  let late = false; // something was to be drawn meanwhile
   const paint = async () => {
     if (!open) return;
+    late = held;
+    if (held) return;
     const figure = make();
     width = place.clientWidth;
     const full = layout({width, height: place.clientHeight || undefined, ...figure.layout});
     await library.react(place, figure.data, full, {...config, ...own});
+  };
+  const hold = () => { held = true; };
+  const release = () => {
+    if (!held) return;
+    held = false;
+    if (late) setTimeout(paint); // after the library has told where the drag ended
   };
   const sized = new ResizeObserver(() => {
     if (place.clientWidth !== width && place.clientWidth > 0) paint();
   });
   await paint();
   sized.observe(place);
+  place.addEventListener("pointerdown", hold, true);
+  for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, release, true);
   document.addEventListener("theme", paint);
   return {
     update: paint,
     close() {
       open = false;
       sized.disconnect();
+      place.removeEventListener("pointerdown", hold, true);
+      for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, release, true);
       document.removeEventListener("theme", paint);
       library.purge(place);
     },

@@ -62,6 +62,7 @@ _Allow = Annotated[
     list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that browsers may call the page by.")
 ]
 _Memory = Annotated[str, typer.Option(metavar="1GB", help="How much of the past is kept in memory.")]
+_MostSeries = Annotated[int, typer.Option(min=1, help="How many series /metrics has at most.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 app = typer.Typer(
@@ -202,6 +203,7 @@ def web(
     token_file: _Token = None,
     allow_host: _Allow = None,
     memory: _Memory = "1GB",
+    most_series: _MostSeries = 10_000,
 ) -> None:
     """Serve a live page of stored results: quantiles of every key, alerts, health; and /metrics for Prometheus.
 
@@ -211,7 +213,8 @@ def web(
     with _told("cannot serve the page", extra="web"):
         from aomg.web import command
 
-        command.serve(place, host, port, token_file, allow_host or (), command.memory_of(memory), _say_page)
+        bytes_kept = command.memory_of(memory)
+        command.serve(place, host, port, token_file, allow_host or (), bytes_kept, most_series, _say_page)
 
 
 @app.command()

@@ -79,6 +79,7 @@ def test_a_batch_is_a_line_with_what_spark_says_and_what_the_monitor_did(tmp_pat
         "seconds": 1.5,
         "rows": 20,
         "refused": {"no number": 4},
+        "newest_end": None,
         "state_rows": 72,
         "state_bytes": 5001,
         "late": None,

@@ -230,6 +230,23 @@ def test_the_command_line_tells_what_is_wrong_and_ends(tmp_path, monkeypatch):
     assert runner.invoke(cli.app, ["web", str(tmp_path), "--port", "70000"]).exit_code == 2
 
 
+def test_as_many_series_as_asked_for_are_told_and_the_others_counted(monitor):
+    code = "from aomg.cli import app; app()"
+    with started("-c", code, "web", str(monitor.results), "--port", "0", "--most-series", "40") as process:
+        address = process.stdout.readline().strip().removeprefix("the page is at ")
+        lines: list[str] = []
+
+        def told() -> bool:
+            lines[:] = httpx.get(f"{address}metrics", trust_env=False).text.splitlines()
+            return any(line.startswith("aomg_window_keys{") for line in lines)
+
+        wait_until(told)
+        of_keys = [line for line in lines if line.startswith("aomg_") and "podset=" in line]
+        left_out = [float(line.split()[-1]) for line in lines if line.startswith("aomg_series_left_out{")]
+        assert 0 < len(of_keys) <= 40 and sum(left_out) > 0
+    assert runner.invoke(cli.app, ["web", str(monitor.results), "--most-series", "0"]).exit_code == 2
+
+
 @pytest.fixture
 def pages(monkeypatch):
     """What would be served, instead of serving it."""

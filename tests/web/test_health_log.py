@@ -29,7 +29,14 @@ class Monitor:
         self.health = Health(folder, 2, clock=lambda: self.now / SECOND)
         self.batches = 0
 
-    def batch(self, rows: int = 20, events: int = 1000, after: int = 2 * SECOND, refused: dict | None = None) -> None:
+    def batch(
+        self,
+        rows: int = 20,
+        events: int = 1000,
+        after: int = 2 * SECOND,
+        refused: dict | None = None,
+        ends: tuple[int, ...] = (),
+    ) -> None:
         self.now += after
         operators = [SimpleNamespace(numRowsTotal=70, memoryUsedBytes=5000)]
         self.query.lastProgress = SimpleNamespace(
@@ -39,7 +46,8 @@ class Monitor:
             durationMs={"addBatch": 400, "walCommit": 20},
             stateOperators=operators,
         )
-        self.health(Progress(self.batches, 0.1, refused or {}, {}, rows, [], []))
+        newest = {str(at): SimpleNamespace(end=end) for at, end in enumerate(ends)}
+        self.health(Progress(self.batches, 0.1, refused or {}, newest, rows, [], []))
         self.batches += 1
         self.lives()
 
@@ -216,6 +224,19 @@ def test_the_lag_is_told_only_where_event_times_are_those_of_the_clock(monitor):
     assert lag(monitor.now - 20 * SECOND) == 20.0
     assert lag(monitor.now - 20 * SECOND, by_clock=False) is None
     assert lag(monitor.now - 400 * 86_400 * SECOND) is None and lag(None) is None
+
+
+def test_every_batch_tells_the_lag_that_it_left(monitor):
+    newest = monitor.now
+    monitor.batch(ends=(newest - 7 * SECOND, newest), after=4 * SECOND)
+    monitor.batch(rows=0, after=10 * SECOND)  # no window was closed: the lag grows
+    monitor.batch(ends=(newest + 13 * SECOND,), after=SECOND)
+
+    def lags(**more):
+        return [one["lag_seconds"] for one in monitor.log(**more).snapshot().batches]
+
+    assert lags() == [None, None, None, 4.0, 14.0, 2.0]
+    assert lags(by_clock=False) == [None] * 6
 
 
 def test_a_generated_stream_has_no_lag_by_its_configuration(tmp_path):

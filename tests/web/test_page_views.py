@@ -504,6 +504,7 @@ def batch(number, **more):
     }
     told |= {
         "rows": 40,
+        "lag_seconds": 2.0 + number,
         "phases": {"find": 0.2, "compute": 1.0, "write": 0.5},
         "late": 5,
         "refused": 0,
@@ -562,9 +563,11 @@ def test_health_tells_its_numbers_and_that_all_is_well(open_view):
         "Viewers": "4",
     }
     assert found == expected
-    page.wait_for_function("() => document.querySelectorAll('.small-plot .main-svg').length >= 8")
+    page.wait_for_function("() => document.querySelectorAll('.small-plot .main-svg').length >= 10")
+    lag = page.evaluate("() => document.querySelectorAll('.small-plot .plot')[1].data[0].y")
+    assert lag == [2.0 + at for at in range(20)]
     phases = page.evaluate(
-        "() => document.querySelectorAll('.small-plot .plot')[1].data.map((one) => [one.meta, one.y[0]])"
+        "() => document.querySelectorAll('.small-plot .plot')[2].data.map((one) => [one.meta, one.y[0]])"
     )
     assert [name for name, _ in phases] == ["phase find", "phase compute", "phase write", "phase other"]
     assert sum(seconds for _, seconds in phases) == pytest.approx(2.0)

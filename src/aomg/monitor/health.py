@@ -6,6 +6,7 @@ events                       that it read; null where Spark has not told
 seconds, phases              how long it took, and what for: find (looking for events), plan, compute, write (judging
                              and writing, on the driver), commit
 rows, refused                rows of results, and refused rows by reason
+newest_end                   the end of the newest window among them, in event time; null without rows
 state_rows, state_bytes      of the stream's state
 late                         events that came too late, since the stream began; null where that is not known
 totals                       events and rows, since the stream began
@@ -148,6 +149,8 @@ class Health:
         line: dict[str, Any] = {"batch": batch, "at": time_text(int(at * 1e6)), "events": None, "seconds": None}
         line["phases"] = {"write": progress.seconds}
         line |= {"rows": progress.rows, "refused": dict(progress.refused), "state_rows": None, "state_bytes": None}
+        newest = max((window.end for window in progress.newest.values()), default=None)
+        line["newest_end"] = None if newest is None else time_text(newest)
         if report is not None:
             try:
                 line |= _spark_says(report, self._scans, progress.seconds)

@@ -115,6 +115,7 @@ class Answers:
             None if now.alerts is None else now.alerts.active,
             now.targets,
             health_told(self._live, now),
+            self._live.most_series,
         )
         return exposition(told, accept)
 

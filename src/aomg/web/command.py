@@ -9,6 +9,7 @@ from pathlib import Path
 from aomg.monitor.secret import Secret
 from aomg.web.access import Access, AccessError
 from aomg.web.live import Live
+from aomg.web.metrics import MOST_SERIES
 from aomg.web.places import places
 from aomg.web.server import Server, address_of, listening
 
@@ -24,6 +25,7 @@ def serve(
     token_file: Path | None = None,
     allowed: Sequence[str] = (),
     memory: int = MEMORY,
+    most_series: int = MOST_SERIES,
     tell: Callable[[str], None] = print,
     until: Callable[[], None] | None = None,
 ) -> None:
@@ -37,7 +39,7 @@ def serve(
     served = places(place)
     access = Access(host, token_of(token_file), allowed)
     bound = listening(host, port)
-    server = Server(Live(served, memory), access)
+    server = Server(Live(served, memory, most_series), access)
     if until is not None:
         threading.Thread(target=_end, args=[server, until], name="aomg parent", daemon=True).start()
     tell(address_of(host, bound))

@@ -12,7 +12,7 @@ from aomg.monitor.alerts import time_of, time_text
 from aomg.monitor.config import Config
 from aomg.monitor.health import FILE, OLDER
 from aomg.web.appended import Appended
-from aomg.web.health_shown import Health
+from aomg.web.health_shown import Health, lag_seconds
 
 MOST_BATCHES = 500
 _CHECKPOINT_EVERY = 5.0
@@ -36,6 +36,7 @@ class HealthLog:
         self._lines = Appended(state / FILE) if state is not None else None
         self._batches: dict[int, dict[str, Any]] = {}
         self._brought: int | None = None
+        self._newest: int | None = None  # the end of the newest window of which a batch told
         self._ended: tuple[int, str] | None = None
         self._totals: dict[str, Any] = {"events": 0, "rows": 0, "late": None}
         self._undelivered: dict[str, int] = {}
@@ -117,10 +118,13 @@ class HealthLog:
             shown["phases"] = {str(name): float(seconds) for name, seconds in told["phases"].items()}
             totals = {name: int(told["totals"][name]) for name in ("events", "rows")}
             undelivered = {str(name): int(count) for name, count in told["undelivered"].items()}
+            newest = told.get("newest_end")
+            self._newest = self._newest if newest is None else time_of(newest)
         except (ValueError, KeyError, TypeError, AttributeError):
             return
         events, seconds = shown["events"], shown["seconds"]
         shown["events_per_second"] = events / seconds if events is not None and seconds else None
+        shown["lag_seconds"] = lag_seconds(at, self._newest) if self._by_clock else None
         for later in [number for number in self._batches if number >= batch]:
             del self._batches[later]  # it is repeated
         self._batches[batch] = shown

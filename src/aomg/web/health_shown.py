@@ -69,10 +69,7 @@ class Health:
         return self.ended is None and self.sign is not None and now - self.sign <= _SILENT
 
     def _lag(self, now: int, newest_end: int | None) -> float | None:
-        """How far the newest window is behind the clock; None where event times are of another day than the clock's."""
-        if newest_end is None or not self.by_clock or not self._lives(now) or abs(now - newest_end) > _FAR:
-            return None
-        return (now - newest_end) / _SECOND
+        return lag_seconds(now, newest_end) if self.by_clock and self._lives(now) else None
 
     def _stale(self, now: int, period: int | None, written: int | None) -> dict[str, Any] | None:
         """Why results do not move although they should, and what to do; None where all is well, or nothing is due."""
@@ -106,6 +103,15 @@ class Health:
 
     def _began(self, now: int) -> int:
         return _at(self.batches[0]) if self.batches else self.sign if self.sign is not None else now
+
+
+def lag_seconds(now: int, newest_end: int | None) -> float | None:
+    """How far the newest window is behind the clock; None where event times are of another day than the clock's.
+
+    >>> lag_seconds(5_000_000, 3_500_000), lag_seconds(5_000_000, None)
+    (1.5, None)
+    """
+    return None if newest_end is None or abs(now - newest_end) > _FAR else (now - newest_end) / _SECOND
 
 
 def _at(batch: Mapping[str, Any]) -> int:

@@ -19,6 +19,7 @@ from aomg.web.health_shown import Health
 from aomg.web.histogram import Histograms
 from aomg.web.history import History, QueryHistory
 from aomg.web.limits import limits_of
+from aomg.web.metrics import MOST_SERIES
 from aomg.web.places import Places
 from aomg.web.target_file import TargetFile
 
@@ -51,10 +52,14 @@ class Now:
 
 
 class Live:
-    """Follows places. `start` begins to follow in a thread of its own, `stop` ends it; `step` is what it repeats."""
+    """Follows places. `start` begins to follow in a thread of its own, `stop` ends it; `step` is what it repeats.
 
-    def __init__(self, places: Places, most_bytes: int = 1 << 30) -> None:
-        self.places, self.history = places, History(most_bytes)
+    most_bytes, most_series
+        Of windows that are kept in memory, and of what /metrics tells.
+    """
+
+    def __init__(self, places: Places, most_bytes: int = 1 << 30, most_series: int = MOST_SERIES) -> None:
+        self.places, self.history, self.most_series = places, History(most_bytes), most_series
         self._follower = Follower(places.results, self.history)
         self._alerts = AlertLog.of(places.config) if places.config is not None else None
         self._health = HealthLog.of(places.config) if places.config is not None else HealthLog(None, None)

@@ -190,6 +190,7 @@ SHAPES: dict[str, Shape] = {
                 seconds=NUMBER,
                 events_per_second=_or_null(NUMBER),
                 rows=WHOLE,
+                lag_seconds=_or_null(NUMBER),
                 phases=_by_name(NUMBER),
                 late=_or_null(WHOLE),
                 refused=WHOLE,

@@ -21,7 +21,6 @@ class HealthView {
   constructor(place) {
     this.place = place;
     this.ask = asker();
-    this.drawn = [];
   }
 
   async start() {
@@ -34,14 +33,14 @@ class HealthView {
     this.pictures = PICTURES.map((picture) => {
       const plot = element("div", {class: "plot", role: "img", "aria-label": picture.title});
       const told = element("p", {class: "readout small soft", "aria-live": "off"});
-      return {picture, plot, told, panel: element("section", {class: "panel small-plot"}, element("div", {class: "head"}, element("h2", null, picture.title), told), plot, picture.name === "phases" ? (this.phases = element("ul", {class: "methods small"})) : picture.name === "refused" ? element("ul", {class: "methods small"}, swatch(2, 0, "refused"), swatch(1, 1, "late")) : null)};
+      return {picture, plot, told, drawn: null, panel: element("section", {class: "panel small-plot"}, element("div", {class: "head"}, element("h2", null, picture.title), told), plot, picture.name === "phases" ? (this.phases = element("ul", {class: "methods small"})) : picture.name === "refused" ? element("ul", {class: "methods small"}, swatch(2, 0, "refused"), swatch(1, 1, "late")) : null)};
     });
     this.refused = element("section", {class: "panel", hidden: true});
     this.receivers = element("section", {class: "panel", hidden: true});
     this.body = element("tbody");
     this.headRow = element("tr");
     this.details = element("details", {class: "panel as-table", ontoggle: () => this.table()}, element("summary", null, "Micro-batches as a table"), element("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "The newest micro-batches"}, element("table", null, element("thead", null, this.headRow), this.body)));
-    this.plots = element("div", {class: "multiples"}, this.pictures.map(({panel}) => panel));
+    this.plots = element("div", {class: "multiples"});
     this.place.replaceChildren(element("div", {class: "health-view"},
       element("header", {class: "head"}, this.state, element("a", {class: "button end", href: "/api/health.csv", download: true}, "CSV")), this.note, this.reasons, this.cards, this.missing, this.plots,
       element("div", {class: "pair"}, this.refused, this.receivers), this.details));
@@ -121,17 +120,10 @@ class HealthView {
   async paint() {
     const {batches} = this.health;
     if (batches.length === 0) return;
-    if (this.drawn.length) {
-      await Promise.all(this.drawn.map((one) => one.update()));
-    } else {
-      for (const {picture, plot, told} of this.pictures) {
-        this.drawn.push(await draw(plot, () => healthFigure(picture, this.health.batches, plot.clientWidth)));
-        const say = (batch) => write(told, batch === undefined ? "" : `${timeWithUtc(batch.at)}: ${picture.said(batch)}`);
-        plot.on("plotly_hover", ({points}) => say(this.health.batches[points[0].customdata]));
-        plot.on("plotly_unhover", () => write(told, picture.said(this.health.batches.at(-1))));
-      }
-    }
-    for (const {picture, plot, told} of this.pictures) {
+    const known = this.pictures.filter(({picture}) => !picture.optional || batches.some((batch) => (picture.of(batch) ?? null) !== null));
+    if (this.plots.childElementCount !== known.length) this.plots.replaceChildren(...known.map(({panel}) => panel));
+    for (const shown of known) await this.drawOne(shown);
+    for (const {picture, plot, told} of known) {
       if (!plot.matches(":hover")) write(told, picture.said(batches.at(-1)));
       plot.setAttribute("aria-label", `${picture.title} over ${whole(batches.length)} micro-batches; newest: ${picture.said(batches.at(-1))}`);
     }
@@ -140,6 +132,19 @@ class HealthView {
       this.phases.dataset.names = phases.join();
       this.phases.replaceChildren(...phases.map((phase, at) => phase === "other" ? swatch(null, 0, phase) : swatch(phaseColour(at), at, phase)));
     }
+  }
+
+  async drawOne(shown) {
+    const {picture, plot, told} = shown;
+    if (shown.drawn) {
+      (await shown.drawn).update();
+      return;
+    }
+    shown.drawn = draw(plot, () => healthFigure(picture, this.health.batches, plot.clientWidth)); // a promise: begun once
+    await shown.drawn;
+    const say = (batch) => write(told, batch === undefined ? "" : `${timeWithUtc(batch.at)}: ${picture.said(batch)}`);
+    plot.on("plotly_hover", ({points}) => say(this.health.batches[points[0].customdata]));
+    plot.on("plotly_unhover", () => write(told, picture.said(this.health.batches.at(-1))));
   }
 
   table() {
@@ -170,7 +175,7 @@ class HealthView {
 
   close() {
     this.ask.end();
-    for (const one of this.drawn) one.close();
+    for (const {drawn} of this.pictures ?? []) drawn?.then((one) => one.close());
   }
 }
 

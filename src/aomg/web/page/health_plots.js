@@ -7,9 +7,10 @@ import {bytes, brief, duration, wallClock, whole} from "./shown.js";
 const PHASES = ["find", "plan", "compute", "write", "commit"];
 export const PATTERNS = ["", "/", ".", "\\", "x"];
 
-// What is drawn: a title, which numbers of a batch, and how they are said.
+// What is drawn: a title, which numbers of a batch, and how they are said. What is optional is shown where it is known.
 export const PICTURES = [
   {name: "events", title: "Events per second", said: (batch) => `${brief(batch.events_per_second)}/s`, of: (batch) => batch.events_per_second, series: 1},
+  {name: "lag", title: "Lag behind the clock", said: (batch) => duration(batch.lag_seconds), of: (batch) => batch.lag_seconds, series: 0, unit: "s", optional: true},
   {name: "phases", title: "Time of a micro-batch", said: (batch) => duration(batch.seconds), of: (batch) => batch.seconds, unit: "s"},
   {name: "refused", title: "Refused and late events", said: (batch) => `${whole(batch.refused)} refused, ${batch.newly_late === null ? "late not known" : `${whole(batch.newly_late)} late`}`, of: (batch) => (batch.refused ?? 0) + (batch.newly_late ?? 0)},
   {name: "state", title: "State that Spark keeps", said: (batch) => bytes(batch.state_bytes), of: (batch) => batch.state_bytes, series: 3, bytes: true},

@@ -7,7 +7,7 @@ from aomg import InputError
 from aomg.errors import SettingsError
 from aomg.evaluation import speed
 from aomg.evaluation.contenders import default_aomg, rival
-from aomg.evaluation.scale import FULL, QUICK, Scale
+from aomg.evaluation.scale import QUICK, Scale
 from aomg.evaluation.source import Source, of_stream
 from aomg.evaluation.speed import Course, course_of, race, races
 
@@ -142,14 +142,14 @@ def test_real_contenders_have_a_speed():
 def test_a_course_has_millions_of_events_or_what_a_file_has_after_its_first_window():
     endless, file = of_stream("normal"), Source("file", "file", lambda n, start: np.arange(n), size=5_000)
     assert course_of(QUICK, endless, 1_000, 100).events == 16_000_000
-    assert course_of(FULL, endless, 1_000, 100, events=20_000_000).events == 20_000_000
-    assert course_of(FULL, endless, 1_000, 100, events=10**9).events == 10**9
+    assert course_of(Scale("x", 20_000_000, 1, 1, 1), endless, 1_000, 100).events == 20_000_000
     assert course_of(QUICK, file, 1_000, 100).events == 4_000
 
 
 def test_a_turn_is_longer_at_a_larger_scale():
-    seconds = [course_of(Scale("x", events, 1, 1, 1), of_stream("normal"), 10, 1).seconds for events in (10**5, 10**7)]
-    assert seconds == pytest.approx([0.05, 5])
+    scales = [Scale("x", events, 1, 1, 1) for events in (10**5, 10**6, 10**7)]
+    seconds = [course_of(scale, of_stream("normal"), 10, 1).seconds for scale in scales]
+    assert seconds == pytest.approx([0.05, 0.5, 2])  # two seconds at most
 
 
 def test_courses_take_turns_as_contenders_do(clock):
@@ -162,6 +162,52 @@ def test_courses_take_turns_as_contenders_do(clock):
 
 
 def test_who_would_fill_a_window_for_hours_is_left_out(clock):
-    course = Course(10_000_000, 100, 1_000, ("0.5",))  # 30 s, and 40 s more at 250,000 events a second
-    found = race([Fake(clock, "patient", 0.15), Fake(clock, "endless", 0.14)], counting(clock), course, 1)
-    assert list(found) == ["patient"]
+    course = Course(10_000_000, 100, 1_000, ("0.5",))  # 30 s, and 20 s more at 500,000 events a second
+    patient, endless = Fake(clock, "patient", 0.21), Fake(clock, "endless", 0.19)
+    assert list(race([patient, endless], counting(clock), course, 1)) == ["patient"]
+    assert endless.seen < 10_000_000  # the rest is not waited for once it is clear
+
+
+def test_who_tires_while_a_window_fills_is_left_out_too(clock):
+    class Tiring(Fake):
+        def push(self, values):
+            self.millions = 1 if self.seen < 5_000_000 else 0.05
+            super().push(values)
+
+    course = Course(10_000_000, 100, 1_000, ("0.5",))
+    assert race([Tiring(clock, "tiring", 1)], counting(clock), course, 1) == {}
+
+
+def test_a_long_way_is_gone_once_by_all_on_values_that_are_generated_once(clock, monkeypatch):
+    monkeypatch.setattr(speed, "_CHUNK", 1 << 18)
+    taken = []
+
+    def take(events, start):
+        taken.append((start, events))
+        return np.arange(start, start + events)
+
+    through = 1_000_000
+    courses = [Course(size, 100, 10_000, ("0.5",), seconds=0.01) for size in (1_000, 5_000)]
+    fast, slow = Fake(clock, "fast", 50), Fake(clock, "slow", 0.1)
+    found = races([fast, slow], Source("s", "S", take), courses, 2, through)
+    for told in found:
+        assert len(told["fast"]["rounds"]) == len(told["slow"]["rounds"]) == 3
+        assert told["fast"]["longest"] == through
+        assert 0.01 * 0.1e6 <= told["slow"]["longest"] < 3 * 0.01 * 0.1e6  # it stops when its time is over
+        assert told["fast"]["best"] == pytest.approx(50) and told["slow"]["best"] == pytest.approx(0.1)
+    long_way = [(start, events) for start, events in taken if start >= 5_000 and events > 10_000]
+    assert long_way == [(5_000 + at, min(1 << 18, through - at)) for at in range(0, through, 1 << 18)]
+
+
+def test_a_long_way_that_takes_far_too_long_is_cut(clock, monkeypatch):
+    monkeypatch.setattr(speed, "_CHUNK", 1 << 18)
+    course = Course(1_000, 100, 10_000, ("0.5",), seconds=0.03)
+    found = races([Fake(clock, "x", 10)], counting(clock), [course], 1, 1_000_000)  # 25 ms for all, 26 for a chunk
+    assert 1 << 18 <= found[0]["x"]["longest"] < 1_000_000
+
+
+@pytest.mark.parametrize("refuses_at", [1_300, 300_000])
+def test_who_refuses_a_value_on_a_long_way_is_left_out(clock, refuses_at):
+    contenders = [Fake(clock, "refuses", 20, refuses_at=refuses_at), Fake(clock, "takes", 20)]
+    course = Course(1_000, 100, 10_000, ("0.5",), seconds=0.01)
+    assert list(races(contenders, counting(clock), [course], 2, 500_000)[0]) == ["takes"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Cell = str | float | int | None
+NOT_MEASURED = "not measured at this scale"
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,37 @@ class Plot:
 
 @dataclass(frozen=True)
 class Claim:
-    """A number of the paper, what was measured here, and whether it holds; `reason` where it does not."""
+    """A number of the paper, what was measured here, and whether it holds; `reason` where it does not.
+
+    `holds` is None where this scale does not measure what the claim is about: it is listed, and neither holds nor fails.
+    """
 
     name: str
     paper: str
     measured: str
-    holds: bool
+    holds: bool | None
     reason: str = ""
+
+    @property
+    def fails(self) -> bool:
+        """Whether it was measured and does not hold."""
+        return self.holds is False
+
+    @property
+    def verdict(self) -> str:
+        """The same in words."""
+        return NOT_MEASURED if self.holds is None else "holds" if self.holds else "does not hold"
+
+
+def tally(claims: Sequence[Claim]) -> str:
+    """How many of some claims hold, in words.
+
+    >>> tally([Claim("a", "", "", True), Claim("b", "", "", False), Claim("c", "", "", None)])
+    '1 of 3 hold, 1 is not measured at this scale'
+    """
+    holding, open_ = (sum(claim.holds is state for claim in claims) for state in (True, None))
+    left = f", {open_} {'is' if open_ == 1 else 'are'} {NOT_MEASURED}" if open_ else ""
+    return f"{holding} of {len(claims)} hold{left}"
 
 
 @dataclass(frozen=True)

@@ -38,11 +38,11 @@ def _windows(source: Source, scale: Scale) -> list[int]:
 
 
 def _speeds(source: Source, scale: Scale) -> dict[str, Any]:
-    """Speeds by window; the windows take turns, too."""
-    events = scale.synthetic if source.name in SYNTHETIC and source.size is None else scale.events
+    """Speeds by window; the windows take turns, too. Of Normal and Uniform all that the scale has goes through once."""
     sizes = _windows(source, scale)
-    courses = [course_of(scale, source, size, PERIOD, events) for size in sizes]
-    found = races(_contenders(), source, courses, scale.rounds)
+    courses = [course_of(scale, source, size, PERIOD) for size in sizes]
+    through = scale.synthetic if source.name in SYNTHETIC and source.size is None else 0
+    found = races(_contenders(), source, courses, scale.rounds, through)
     return {str(size): told for size, told in zip(sizes, found, strict=True)}
 
 
@@ -83,7 +83,7 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     rows: list[list[Any]] = []
     for source in _sources(own):
         for size, speeds in by_source[source.title].items():
-            events = [told["events"] / 1e6 for told in found[source.name][str(size)].values()]
+            events = [told["longest"] / 1e6 for told in found[source.name][str(size)].values()]
             ratios = [speeds[PAPER] / speeds[EXACT], speeds[DEFAULT] / speeds[EXACT], speeds[DEFAULT] / speeds[SORTED]]
             timed = f"{min(events):.2f} to {max(events):,.1f}"
             numbers = [None if math.isnan(number) else number for number in (*speeds.values(), *ratios)]
@@ -92,7 +92,8 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     columns += [Column("paper / Exact", 1), Column("default / Exact", 1), Column("default / sorted", 1)]
     columns += [Column("timed events", unit="millions")]
     note = (
-        "Best of the rounds, one thread. All are timed equally long, so the slow on fewer events. "
+        "Best of the rounds, one thread. All are timed equally long, so the slow on fewer events; told is the longest "
+        "round. "
         "Without a number: filling the window would have taken hours."
     )
     flat: list[list[Any]] = [
@@ -184,18 +185,20 @@ def _claims(by_source: Mapping[str, Speeds], unrest: float) -> list[Claim]:
             ),
             _times(by_source, 10_000, f"{TIMES_AT_10K[0]} to {TIMES_AT_10K[1]} times", min, TIMES_AT_10K[0]),
         ]
-    if all(1_000_000 in speeds for speeds in by_source.values()):
-        claims.append(_times(by_source, 1_000_000, f"up to {TIMES_AT_1M} times", max, TIMES_AT_1M))
+    claims.append(_times(by_source, 1_000_000, f"up to {TIMES_AT_1M} times", max, TIMES_AT_1M))
     return claims
 
 
 def _times(by_source: Mapping[str, Speeds], size: int, paper: str, which: Any, aim: float) -> Claim:
     """How many times Exact's throughput AOMG has at a window; `which` of the streams must reach the aim."""
+    name = f"scalability: AOMG's throughput against Exact's at {size:,}"
+    if not all(size in speeds for speeds in by_source.values()):
+        return Claim(name, paper, "no window as large", None, "ask for it without --quick")
     ratios = {mode: [s[size][mode] / s[size][EXACT] for s in by_source.values()] for mode in (PAPER, DEFAULT)}
     told = [f"{min(found):.1f} to {max(found):.1f} times" for found in ratios.values()]
     holds = which(ratios[PAPER]) >= aim
     return Claim(
-        f"scalability: AOMG's throughput against Exact's at {size:,}",
+        name,
         paper,
         f"{told[0]} in paper mode, {told[1]} by default",
         holds,

@@ -1,5 +1,7 @@
 import hmac
+import re
 from contextlib import suppress
+from html import escape, unescape
 
 import httpx
 import pytest
@@ -73,12 +75,29 @@ def test_nothing_is_answered_without_the_token(closed):
 
 
 def test_a_browser_without_the_token_is_sent_to_log_in(closed):
-    answer = closed.get("/alerts?state=firing", headers={"Accept": "text/html"})
+    answer = closed.get("/", headers={"Accept": "text/html"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/login")
     page = closed.get("/login", headers={"Accept": "text/html"})
     assert page.status_code == 200
     assert 'type="password"' in page.text
     assert "<script" not in page.text
+
+
+@pytest.mark.parametrize("wanted", ["/alerts?state=firing", "/key?query=a&key.podset=%22%3E%3Cb%3E", "/health"])
+def test_who_logs_in_gets_what_was_asked_for(closed, wanted):
+    answer = closed.get(wanted, headers={"Accept": "text/html"})
+    assert answer.headers["location"].startswith("/login?next=%2F")
+    page = closed.get(answer.headers["location"], headers={"Accept": "text/html"})
+    hidden = unescape(re.search(r'name="next" value="([^"]*)"', page.text)[1])
+    assert hidden == wanted
+    wrong = closed.client.post("/login", data={"token": OTHER, "next": hidden})
+    assert wrong.status_code == 401 and f'value="{escape(wanted)}"' in wrong.text
+    opened = closed.client.post("/login", data={"token": TOKEN, "next": hidden})
+    cookie = opened.headers["set-cookie"].split(";")[0]
+    closed.client.cookies.clear()
+    assert (opened.status_code, opened.headers["location"]) == (303, wanted)
+    again = closed.get(answer.headers["location"], headers={"Accept": "text/html", "Cookie": cookie})
+    assert (again.status_code, again.headers["location"]) == (303, wanted)  # who is known need not log in
 
 
 def test_the_bearer_token_opens_everything(closed):
@@ -125,7 +144,7 @@ def test_logging_in_sets_a_cookie_that_scripts_and_other_sites_cannot_use(closed
     closed.client.cookies.clear()
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"]
-    for part in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age="):
+    for part in ("HttpOnly", "SameSite=lax", "Path=/", "Max-Age="):
         assert part in cookie
     assert TOKEN not in cookie
     value = cookie.split(";")[0]
@@ -160,10 +179,29 @@ def test_logging_in_with_anything_else_sets_no_cookie(closed):
         assert OTHER not in answer.text
 
 
-def test_logging_in_does_not_send_anyone_elsewhere(closed):
-    answer = closed.client.post("/login?next=https://evil.example/", data={"token": TOKEN})
-    closed.client.cookies.clear()
-    assert answer.headers["location"] == "/"
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "https://evil.example/",
+        "//evil.example/",
+        "/\\evil.example",
+        "/key/../login",
+        "/api/status",
+        "/key?a=b\r\nSet-Cookie: x=y",
+        "/key?a b",
+        "/key?" + "x" * 1_500,
+        "javascript:alert(1)",
+    ],
+)
+def test_logging_in_does_not_send_anyone_elsewhere(closed, wanted):
+    for answer in (
+        closed.client.post("/login", data={"token": TOKEN, "next": wanted}),
+        closed.client.post("/login", params={"next": wanted}, data={"token": TOKEN}),
+    ):
+        closed.client.cookies.clear()
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    page = closed.get("/login", params={"next": wanted}, headers={"Accept": "text/html"})
+    assert 'name="next" value="/"' in page.text
 
 
 def test_other_methods_cannot_log_in(closed):

@@ -200,6 +200,35 @@ def test_a_stream_that_ended_is_no_alarm_but_its_age_is_said(monitor):
     assert told["live"] and told["note"] is None
 
 
+def test_a_monitor_that_failed_is_an_alarm_at_once(monitor):
+    monitor.health.ended("it failed")
+    told = monitor.log().told(monitor.now + 2 * SECOND, NOON, PERIOD)
+    assert told["stale"]["because"] == "the monitor failed 2 s ago" and "aomg run" in told["stale"]["what_to_do"]
+    assert told["live"] is False and "it failed" in told["note"]
+    monitor.health.started()
+    monitor.lives()
+    assert stale(monitor, 1) is None
+
+
+def test_a_monitor_that_was_started_again_has_time_for_its_first_window(monitor):
+    monitor.now += 3 * 86_400 * SECOND
+    monitor.health.started()
+    monitor.lives()
+    assert stale(monitor, 1) is None
+    monitor.now += 100 * SECOND
+    monitor.lives()
+    told = stale(monitor, 1)
+    assert told["seconds"] == 101.0 and "no micro-batch was done for 1 min 41 s" in told["because"]
+
+
+def test_a_first_start_that_never_brings_a_batch_is_an_alarm_though_it_lives(tmp_path):
+    running = Monitor(tmp_path)
+    running.health.started()
+    running.now += 90 * SECOND
+    running.lives()
+    assert "no micro-batch was done" in stale(running, 0)["because"]
+
+
 def test_a_folder_of_results_alone_is_no_alarm_but_its_age_is_said():
     log = HealthLog(None, None)
     assert log.step() is False

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from aomg.monitor.progress import Progress
 
 FILE, OLDER = "health.jsonl", "health.1.jsonl"
+FAILED = "it failed"
 SIGN_OF_LIFE_SECONDS = 5.0
 _MOST_BYTES = 2_000_000
 _PATIENCE = 10.0  # seconds that a batch waits for Spark's word

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
+import re
 from html import escape
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
@@ -12,10 +13,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aomg.web.access import COOKIE, Access
 from aomg.web.parameters import LONGEST_ADDRESS
+from aomg.web.routes import VIEWS
 
 LOGIN = "/login"
 _LOG = logging.getLogger("aomg.web")
-_MOST_BODY = 4_096
+_MOST_BODY = 8_192
+_LONGEST_NEXT = 1_500
 _PAUSE_SECONDS = 0.2
 _COOKIE_SECONDS = 30 * 24 * 3600
 
@@ -93,47 +96,60 @@ class Guard:
             )
             refused.headers["WWW-Authenticate"] = "Bearer"
             return refused
-        return RedirectResponse(LOGIN, 303)
+        wanted = view_address(f"{path}?{scope['query_string'].decode('latin-1')}".rstrip("?"))
+        return RedirectResponse(LOGIN if wanted == "/" else f"{LOGIN}?{urlencode({'next': wanted})}", 303)
 
     async def _login(self, request: Request) -> Response:
         if request.method in ("GET", "HEAD"):
-            return RedirectResponse("/", 303) if self._access.token is None else HTMLResponse(_login_page())
+            wanted = view_address(request.query_params.get("next", ""))
+            return RedirectResponse(wanted, 303) if self._access.knows(request.headers) else _login_page(wanted)
         if request.method != "POST":
             return _refused(405, f"{request.method} cannot be asked here", "use GET or POST", {"Allow": "GET, POST"})
-        told = await _form_field(request, "token")
-        if told is None or not self._access.opens(told):
+        told = await _form(request)
+        wanted = view_address(told.get("next", ""))
+        if not self._access.opens(told.get("token", "")):
             await asyncio.sleep(_PAUSE_SECONDS)
-            return HTMLResponse(_login_page("That is not the token."), 401)
-        opened = RedirectResponse("/", 303)
+            return _login_page(wanted, "That is not the token.")
+        opened = RedirectResponse(wanted, 303)
         opened.set_cookie(
             COOKIE,
             self._access.cookie,
             max_age=_COOKIE_SECONDS,
             httponly=True,
-            samesite="strict",
+            samesite="lax",  # who follows a link from a chat or a ticket is still known; no other site can read or ask
             secure=request.url.scheme == "https",
         )
         return opened
 
 
-async def _form_field(request: Request, name: str) -> str | None:
-    """A field of a short form, or None."""
+def view_address(told: str) -> str:
+    """The address of a view, if this is one; else the first view. Nothing else can be gone to after logging in.
+
+    >>> view_address("/key?query=a&key.podset=6"), view_address("//evil.example/"), view_address("/login")
+    ('/key?query=a&key.podset=6', '/', '/')
+    """
+    path, _, query = told.partition("?")
+    known = path in VIEWS and re.fullmatch("[!-~]*", query) and len(told) <= _LONGEST_NEXT
+    return told if known else "/"
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """The fields of a short form; a field that is there twice is not told."""
     body = b""
     try:
         async for part in request.stream():
             body += part
             if len(body) > _MOST_BODY:
-                return None
+                return {}
         fields = parse_qs(body.decode("ascii"), errors="strict", max_num_fields=5)
     except (ClientDisconnect, ValueError):
-        return None
-    values = fields.get(name, [])
-    return values[0] if len(values) == 1 else None
+        return {}
+    return {name: values[0] for name, values in fields.items() if len(values) == 1}
 
 
-def _login_page(problem: str = "") -> str:
+def _login_page(wanted: str, problem: str = "") -> Response:
     told = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
-    return f"""<!doctype html>
+    page = f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -146,6 +162,7 @@ def _login_page(problem: str = "") -> str:
 <main>
 <h1>Log in</h1>
 {told}<form method="post" action="{LOGIN}">
+<input type="hidden" name="next" value="{escape(wanted)}">
 <p><label for="token">The token that this page was started with</label></p>
 <p><input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
 <button type="submit">Open the page</button></p>
@@ -154,6 +171,7 @@ def _login_page(problem: str = "") -> str:
 </body>
 </html>
 """
+    return HTMLResponse(page, 401 if problem else 200)
 
 
 def _refused(status: int, error: str, what_to_do: str, headers: dict[str, str] | None = None) -> Response:

@@ -37,6 +37,7 @@ class HealthLog:
         self._batches: dict[int, dict[str, Any]] = {}
         self._brought: int | None = None
         self._newest: int | None = None  # the end of the newest window of which a batch told
+        self._started: int | None = None
         self._ended: tuple[int, str] | None = None
         self._totals: dict[str, Any] = {"events": 0, "rows": 0, "late": None}
         self._undelivered: dict[str, int] = {}
@@ -66,6 +67,7 @@ class HealthLog:
             self._by_clock,
             self._state is not None,
             self._sign(),
+            self._started,
             self._ended,
             self._brought,
             tuple(self._batches.values()) if any(changed) else self._shown.batches,
@@ -110,6 +112,7 @@ class HealthLog:
             at = time_of(told["at"])
             if "event" in told:
                 self._ended = (at, str(told["because"])) if told["event"] == "ended" else None
+                self._started = at if told["event"] == "started" else self._started
                 return
             batch = int(told["batch"])
             shown: dict[str, Any] = {"batch": batch, "at": time_text(at)}

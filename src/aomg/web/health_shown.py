@@ -1,7 +1,8 @@
 """How the monitor fares at one moment, as /api/health tells it, and whether its results are stale.
 
-Results are stale when the monitor should be running and has brought no window for three periods, three micro-batches
-and a minute, by the clock. Event times do not count for that: a replayed stream has those of another day.
+Results are stale when the monitor failed, or should be running and has brought no window for three periods, three
+micro-batches and a minute since it started, by the clock. Event times do not count for that: a replayed stream has
+those of another day.
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aomg.monitor.alerts import time_of, time_text
-from aomg.monitor.health import SIGN_OF_LIFE_SECONDS
+from aomg.monitor.health import FAILED, SIGN_OF_LIFE_SECONDS
 from aomg.web.reasons import lasting
 
 _SECOND = 1_000_000
@@ -24,6 +25,8 @@ class Health:
 
     sign
         The last sign of life of the monitor, None if there was never one.
+    started
+        When the monitor said that it began, the last time.
     ended
         When the monitor said that it ended, and why; None while it runs, or since it vanished.
     brought
@@ -34,6 +37,7 @@ class Health:
     by_clock: bool = True
     runs_here: bool = False
     sign: int | None = None
+    started: int | None = None
     ended: tuple[int, str] | None = None
     brought: int | None = None
     batches: tuple[dict[str, Any], ...] = ()
@@ -73,9 +77,11 @@ class Health:
 
     def _stale(self, now: int, period: int | None, written: int | None) -> dict[str, Any] | None:
         """Why results do not move although they should, and what to do; None where all is well, or nothing is due."""
-        if not self.runs_here or self.sign is None or self.ended is not None:
+        if not self.runs_here or self.sign is None:
             return None
-        since = max((time for time in (self.brought, written) if time is not None), default=None)
+        if self.ended is not None:
+            return self._failed(now) if self.ended[1] == FAILED else None
+        since = max((time for time in (self.brought, written, self.started) if time is not None), default=None)
         waited = now - (since if since is not None else self._began(now))
         if waited <= max(3 * self.every, 3 * (period or 0), _LEAST_STALE):
             return None
@@ -90,6 +96,15 @@ class Health:
             because = f"the monitor runs, but no micro-batch was done for {for_so_long}"
             what = "look whether events come; if they do, a batch takes too long: see spark.log in the state folder"
         return {"seconds": waited / _SECOND, "because": because, "what_to_do": what}
+
+    def _failed(self, now: int) -> dict[str, Any]:
+        ago = max(now - self.ended[0], 0) if self.ended is not None else 0
+        return {
+            "seconds": ago / _SECOND,
+            "because": f"the monitor failed {lasting(ago)} ago",
+            "what_to_do": "its output and spark.log in the state folder say why; then start it again with aomg run: "
+            "it goes on where it was",
+        }
 
     def _note(self, now: int, written: int | None) -> str | None:
         """What is good to know of results that do not move, and need not."""

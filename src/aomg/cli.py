@@ -45,7 +45,7 @@ _By = Annotated[list[str] | None, typer.Option("--by", metavar="LABEL", help="Wh
 _Where = Annotated[list[str] | None, typer.Option("--where", metavar="LABEL=VALUE", help="Only keys with this label.")]
 _Query = Annotated[str | None, typer.Option("--query", metavar="NAME", help="Only this query of the configuration.")]
 _Quantile = Annotated[str | None, typer.Option(metavar="p99", help="What is worst is judged by it.")]
-_Last = Annotated[str | None, typer.Option(metavar="2h", help="Only so much before the newest window.")]
+_Last = Annotated[str | None, typer.Option(metavar="2h", help="So much before the newest window; else a day.")]
 _Most = Annotated[int, typer.Option(min=1, help="How many keys at most.")]
 _Web = Annotated[bool, typer.Option("--web", help="Serve a live page beside it.")]
 _DemoWeb = Annotated[bool, typer.Option("--web/--no-web", help="Serve a live page beside it.")]
@@ -170,7 +170,7 @@ def evaluate(
     except KeyboardInterrupt as stopped:
         typer.echo(str(stopped) or "stopped", err=True)
         raise typer.Exit(130) from None
-    if not all(claim.holds for claim in claims):
+    if any(claim.fails for claim in claims):
         raise typer.Exit(1)
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aomg.evaluation import accuracy
 from aomg.evaluation.accuracy import QUANTILES, Windows, exact, exact_answers, measure, rank_error, ranks
 from aomg.evaluation.contenders import MODERN, PAPERS_RIVALS, default_aomg, paper_aomg, rival
 from aomg.evaluation.source import Source, of_stream
@@ -184,3 +185,29 @@ def test_every_rival_is_measured_on_the_same_windows(policy):
     assert max(found["value_error"]) < 5
     assert max(found["worst_rank_error"]) < 0.05  # 1 % of the value, around the median, is 8 % of the ranks
     assert found["nbytes"] > 0
+
+
+@pytest.mark.parametrize("contender", [default_aomg(), paper_aomg(), rival("exact")], ids=lambda one: one.title)
+def test_space_is_the_most_that_was_held_before_any_close(contender):
+    """In the third sub-window all values differ, in the others few do: it is long gone at the end."""
+    random = np.random.default_rng(9)
+    values = random.integers(1, 10, 20_000)
+    values[2_000:3_000] = random.permutation(np.arange(1_000, 11_000, 10))
+    found = measure(contender, fixed(values, "one of many"), Windows(4_000, 1_000, 20_000))
+    runner = contender.start(4_000, 1_000, ("0.5", "0.9", "0.99", "0.999"))
+    runner.push(values[:2_999])
+    assert found["variables"] >= runner.variables()
+    if found["variables_by_part"] is not None:
+        assert sum(found["variables_by_part"].values()) == found["variables"]
+    runner.push(values[2_999:19_999])
+    assert found["variables"] > runner.variables()
+
+
+def test_of_very_many_sub_windows_some_are_looked_at_and_the_answers_are_the_same(monkeypatch):
+    source, windows = of_stream("pingmesh"), Windows(8_192, 1_024, 60_000)
+    all_of_them = measure(default_aomg(), source, windows)
+    monkeypatch.setattr(accuracy, "MOST_LOOKS", 7)
+    some = measure(default_aomg(), source, windows)
+    space = {"variables", "variables_by_part"}
+    assert {key: some[key] for key in some if key not in space} == {k: all_of_them[k] for k in some if k not in space}
+    assert 0.8 * all_of_them["variables"] < some["variables"] <= all_of_them["variables"]

@@ -85,6 +85,19 @@ def test_growth_with_the_correlation_is_judged_against_independent_values(found)
     assert claims[1].measured == "1.00, 3.10, 1.00 times"
 
 
+def test_errors_far_from_the_papers_are_told_with_the_nearest_period(found):
+    told = copy.deepcopy(found)
+    for psi, printed in ((0.0, (3.46e-3, 1.23e-2, 8.88e-2)), (0.2, (3.47e-3, 1.39e-2, 9.84e-2))):
+        for place, error in zip((4, 8, 9), printed, strict=True):
+            told[f"psi-{psi:g}-period-1024"]["value_error"][place] = error
+    for place, error in zip((4, 8, 9), (5.66e-3, 3.35e-2, 1.56), strict=True):
+        told["psi-0.8-period-1024"]["value_error"][place] = error
+    far = [text for text in EXPERIMENT.outcome(told, TINY, None).findings if "far from" in text]
+    assert far[-1].startswith("Period 1,024, far from the paper's numbers: psi 0.8 at 0.99 1,560.00e-5 (the paper 156")
+    assert "psi 0 " not in far[-1] and "does not say its window and period" in far[-1]
+    assert far[0].startswith("Period 16,384")
+
+
 def test_a_resumed_run_gives_the_same_tables(tmp_path, found):
     run = Run(tmp_path, TINY)
     pieces = EXPERIMENT.pieces(TINY, None)

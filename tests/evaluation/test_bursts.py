@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aomg.evaluation.bursts import EXPERIMENT, PATTERNS, arranged
+from aomg.evaluation.bursts import EXPERIMENT, PATTERNS, arranged, burst
 from aomg.evaluation.run import Run
 from aomg.evaluation.scale import Scale
 from aomg.evaluation.source import Source
@@ -64,7 +64,7 @@ def test_the_space_of_each_fraction_is_told_beside_the_papers(found):
 
 
 def test_claims_and_differences_follow_from_the_numbers(found):
-    damaged, _, saved = EXPERIMENT.outcome(found, TINY, None).claims
+    damaged, _, _, saved = EXPERIMENT.outcome(found, TINY, None).claims
     assert damaged.holds
     assert saved.holds
     other = found | {
@@ -72,11 +72,50 @@ def test_claims_and_differences_follow_from_the_numbers(found):
         "4K-paper-0.5": found["4K-paper-0.5"] | {"value_error": [0.1, 60.0]},
     }
     outcome = EXPERIMENT.outcome(other, TINY, None)
-    damaged, _, saved = outcome.claims
+    damaged, _, _, saved = outcome.claims
     assert not damaged.holds
     assert not saved.holds
     assert "60.00" in saved.measured
     assert any("Q0.999 at fraction 0.5 60.00 % (the paper 1.52 %)" in text for text in outcome.findings)
+
+
+@pytest.mark.parametrize(("few", "holds"), [((26.0, 17.0), True), ((26.0, 4.0), False), ((3.25, 2.77), False)])
+def test_a_higher_sampling_rate_is_needed_where_a_tenth_is_above_the_aim(found, few, holds):
+    told = dict(found)
+    for name, error in zip(("16K", "4K"), few, strict=True):
+        told[f"{name}-paper-0.1"] = found[f"{name}-paper-0.1"] | {"value_error": [0.1, error]}
+        told[f"{name}-paper-0.5"] = found[f"{name}-paper-0.5"] | {"value_error": [0.1, 1.5]}
+    claim = EXPERIMENT.outcome(told, TINY, None).claims[2]
+    assert "25.97 / 17.38 %" in claim.paper and f"{few[0]:.2f} / {few[1]:.2f} % at 0.1" in claim.measured
+    assert claim.holds == holds
+
+
+def test_a_burst_is_injected_into_ones_own_values_up_to_the_last_whole_sub_window():
+    values = np.random.default_rng(5).integers(1, 1_000, 5_000)
+    values.flags.writeable = False
+    own = Source("own", "own", lambda events, start: values[start : start + events], values.size)
+    bursty = burst(own, 1_024, 128)
+    assert bursty.size == 39 * 128
+    changed = np.flatnonzero(bursty.values(bursty.size) != values[: bursty.size])
+    assert (np.unique(changed // 128) == [7, 15, 23, 31]).all() and changed.size == 4 * 2
+    assert (bursty.values(bursty.size)[changed] == 10 * values[changed]).all()
+    assert bursty.take(10_000, 4_000).size == bursty.size - 4_000
+    large = Source("large", "large", lambda events, start: values[start : start + events] * 10**15, values.size)
+    assert burst(large, 1_024, 128).values(4_992).max() > 9e18
+
+
+def test_a_stream_of_ones_own_is_told_by_its_own_periods_and_with_the_injected_burst(tmp_path):
+    values = np.random.default_rng(8).lognormal(6, 1, 5_000)
+    own = Source("own", "own.csv, ms", lambda events, start: values[start : start + events], values.size)
+    outcome = Run(tmp_path, TINY, own).outcome(EXPERIMENT)
+    table = outcome.tables[0]
+    assert {row[0] for row in table.rows} == {128, 32}
+    said = [*outcome.findings, table.title, table.note, *(series.name for series in outcome.plots[0].series)]
+    assert not any("16K" in text or "4K" in text for text in said)
+    assert any(text.startswith("128: without samples") for text in outcome.findings)
+    assert any("the largest 2 of one sub-window are multiplied by ten" in text for text in outcome.findings)
+    errors = {(row[0], row[1]): row[6] for row in table.rows}
+    assert errors[128, "no samples"] > 20 > errors[128, "AOMG (default)"]
 
 
 def test_a_short_stream_of_ones_own_has_errors_but_no_patterns_and_no_claims(tmp_path):

@@ -12,6 +12,7 @@ from aomg.evaluation.source import Source
 
 TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
 TRUE = Claim("flat", "constant", "0.9 times", True)
+OPEN = Claim("fast", "62 times", "no window of 1M", None, "run it without --quick")
 FALSE = Claim("small", "below 5 %", "7 %", False, "the tail is ours")
 
 
@@ -42,7 +43,16 @@ def test_every_claim_is_listed_with_its_experiment_and_its_verdict(evaluation, t
         ["second", "small", "below 5 %", "7 %", "does not hold", "the tail is ours"],
         ["second", "flat", "constant", "0.9 times", "holds", ""],
     ]
-    assert table.note == "2 of 3 hold, at scale tiny."
+    assert table.note == "2 of 3 hold; the scale is tiny."
+
+
+def test_what_a_scale_does_not_measure_is_listed_and_neither_holds_nor_fails(monkeypatch, tmp_path):
+    monkeypatch.setattr(claims, "names", lambda: ("only",))
+    monkeypatch.setattr(claims, "experiment", lambda name: scripted("only", "Table 1", TRUE, FALSE, OPEN, OPEN))
+    table, found = claims.check(Run(tmp_path, TINY))
+    assert [row[4] for row in table.rows] == ["holds", "does not hold", *["not measured at this scale"] * 2]
+    assert table.note == "1 of 4 hold, 2 are not measured at this scale; the scale is tiny."
+    assert [claim.fails for claim in found] == [False, True, False, False]
 
 
 def test_whoever_watches_hears_of_every_piece(evaluation, tmp_path):

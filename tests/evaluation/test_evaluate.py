@@ -4,6 +4,7 @@ import csv
 import json
 import sys
 import time
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.csv
@@ -14,11 +15,12 @@ from typer.testing import CliRunner
 import aomg.evaluation
 from aomg import streams
 from aomg.cli import app
-from aomg.evaluation import evaluate, report, terminal
+from aomg.evaluation import evaluate, files, markdown, report, terminal
 from aomg.evaluation.experiment import Piece
-from aomg.evaluation.outcome import Column, Table
+from aomg.evaluation.outcome import Claim, Column, Outcome, Table
 from aomg.evaluation.scale import FULL, QUICK, STANDARD
 from aomg.evaluation.shown import parts
+from aomg.evaluation.where_it_loses import filled
 
 runner = CliRunner(env={"COLUMNS": "100"})
 
@@ -195,6 +197,27 @@ def test_check_succeeds_where_all_hold(tmp_path, experiments, monkeypatch):
     assert result.exit_code == 0 and "1 of 1 hold" in result.output
 
 
+def test_what_is_not_measured_is_shown_everywhere_and_is_no_failure(tmp_path, experiments, monkeypatch):
+    """In the terminal, the table of claims, JSON, the report and the pages."""
+    claim = Claim("it is 62 times", "62 times", "no such window", None, "run it without --quick")
+    first = replace(experiments["first"], outcome=lambda *found: Outcome([], claims=[claim]))
+    monkeypatch.setattr(sys.modules["aomg.evaluation.first"], "EXPERIMENT", first)
+    monkeypatch.setattr(aomg.evaluation, "_NAMES", ("first",))
+    result = aomg_evaluate("--check", "--quick", "--json", "--out", tmp_path)
+    assert result.exit_code == 0
+    said = "not measured at this scale it is 62 times: the paper 62 times, here no such window (run it without --quick)"
+    assert said in " ".join(result.stderr.split())
+    assert "0 of 1 hold, 1 is not measured at this scale" in result.stderr
+    assert [one["holds"] for one in json.loads(result.stdout)["claims"]] == [None]
+    page = (tmp_path / "report.html").read_text()
+    assert '<span class="open">? not measured at this scale</span>' in page and "These do not:" not in page
+    told = files.read(tmp_path, ("first",))
+    assert "| it is 62 times | 62 times | no such window | not measured at this scale |" in markdown.page(told[0])
+    assert "it is 62 times" not in filled(
+        "".join(f"<!-- {n}: {e} -->" for n in ("claims", "losses") for e in ("begin", "end")), [], told
+    )
+
+
 def test_without_check_a_claim_that_does_not_hold_is_no_failure(tmp_path, experiments):
     assert aomg_evaluate("second", "--quick", "--out", tmp_path).exit_code == 0
 
@@ -213,6 +236,18 @@ def test_a_file_of_ones_own_is_evaluated(data, file):
     assert (told["about"]["data"]["values"], told["about"]["data"]["dropped"]) == (18_000, 2_000)
     assert [row[0] for row in told["outcome"]["tables"][0]["rows"]] == [f"{file}, gaps"]
     assert "2,000 rows without a finite number were left out" in (data / "out/report.html").read_text()
+
+
+def test_of_a_long_file_it_is_said_which_part_is_evaluated(data, experiments, monkeypatch):
+    monkeypatch.setattr(evaluate, "QUICK", replace(QUICK, events=8_000))
+    asked = ("--data", data / "mine.csv", "--value", "rtt_us", "--out", data / "out")
+    result = aomg_evaluate("--quick", *asked)
+    said = "the first 8,000 of 20,000 values (guarantee reads all of them; --full takes 20,000)"
+    assert f"mine.csv, rtt_us: {said}" in " ".join(result.output.split())
+    page = (data / "out/report.html").read_text()
+    assert f"windows over values of your own: {said}." in page and f"<dd>mine.csv, rtt_us: {said}</dd>" in page
+    result = aomg_evaluate(*asked)
+    assert "mine.csv, rtt_us: all 20,000 values\n" in result.output
 
 
 def test_what_means_nothing_on_ones_own_data_is_skipped_with_a_line_and_refused_by_name(data, experiments, pieces):

@@ -124,3 +124,14 @@ def test_a_short_file_of_ones_own_gets_a_window_that_fits(tmp_path):
     outcome = Run(tmp_path, TINY, own).outcome(EXPERIMENT)
     assert [row[1] for row in outcome.tables[0].rows] == [256] * 4
     assert outcome.tables[1].rows[0][4] <= 2
+
+
+def test_a_file_is_read_to_its_end_at_every_scale(tmp_path):
+    """A jump that only the last windows hold is part of the worst one, though the scale is shorter than the file."""
+    values = np.random.default_rng(4).integers(1_000, 2_000, 9_000)
+    values[-100:] *= 1_000
+    own = Source("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
+    outcome = Run(tmp_path, Scale("short", 4_000, 4_000, 10_000, 1), own).outcome(EXPERIMENT)
+    assert outcome.findings[0] == "All 9,000 values are read, to the end: 28 windows of 2,048."
+    worst = {row[2]: row[4] for row in outcome.tables[1].rows}
+    assert worst["paper, mean alone"] > 90 and worst["with envelope"] <= 2

@@ -6,7 +6,7 @@ import pytest
 from aomg.evaluation import frontier, losses, policies_on_a_stream, table2
 from aomg.evaluation.contenders import PAPERS_RIVALS
 from aomg.evaluation.frontier import DEFAULT, PAPER
-from aomg.evaluation.losses import BYTES, SPEED, Loss
+from aomg.evaluation.losses import BYTES, SPEED, WORST, Loss
 from aomg.evaluation.run import EvaluationError, Run
 from aomg.evaluation.scale import Scale
 from aomg.evaluation.source import Source, of_stream
@@ -15,8 +15,15 @@ TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
 TAIL = "value error at Q0.999 (%)"
 
 
-def told(error=1.0, nbytes=100, speed=5.0, quantiles=4):
-    return {"value_error": [error] * quantiles, "worst_value_error": [error] * 4, "nbytes": nbytes, "speed": speed}
+def told(error=1.0, nbytes=100, speed=5.0, quantiles=4, worst=2.0, rank=0.25):
+    """What was measured of a policy: alike but for what is said."""
+    return {
+        "value_error": [error] * quantiles,
+        "worst_value_error": [None, *[worst] * (quantiles - 1)],
+        "rank_error": [rank] * quantiles,
+        "nbytes": nbytes,
+        "speed": speed,
+    }
 
 
 def all_alike():
@@ -53,13 +60,15 @@ def test_equals_are_no_losses(found, run):
 
 
 def test_a_rival_that_is_nearer_smaller_or_faster_is_told_for_both_forms_of_aomg(found, run):
-    found["frontier"]["normal"]["REQ"] = told(0.5, 40, 9.0)
+    found["frontier"]["normal"]["REQ"] = told(0.5, 40, 9.0, worst=1.5, rank=0.125)
     lost = losses.losses(run)
     assert {(one.ours, one.what, one.own, one.theirs) for one in lost} == {
         (ours, what, own, theirs)
         for ours in (DEFAULT, PAPER)
         for what, own, theirs in [
             *((f"value error at Q{q} (%)", 1.0, 0.5) for q in ("0.5", "0.9", "0.99", "0.999")),
+            *((f"rank error at Q{q}", 0.25, 0.125) for q in ("0.5", "0.9", "0.99", "0.999")),
+            (WORST, 2.0, 1.5),
             (BYTES, 100, 40),
             (SPEED, 5.0, 9.0),
         ]
@@ -102,14 +111,27 @@ def test_a_quantile_without_value_errors_is_left_out(found, run):
     assert [one.what for one in losses.losses(run) if one.ours == DEFAULT] == ["value error at Q0.9 (%)"]
 
 
+def test_without_rank_errors_the_rest_is_told(found, run):
+    """As in pieces that were measured before they had any."""
+    for policy in found["frontier"]["drift"].values():
+        del policy["rank_error"]
+    found["frontier"]["drift"]["DDSketch"]["worst_value_error"] = [0.5] * 4
+    assert [one.what for one in losses.losses(run) if one.ours == DEFAULT] == [WORST]
+
+
 def test_the_tables_have_every_case(found, run):
     found["frontier"]["normal"]["REQ"] = told(0.5)
     found["frontier"]["normal"]["KLL"] = told(0.25)
-    found["frontier"]["ar1"]["REQ"] = told(speed=9.0)
+    found["frontier"]["ar1"]["REQ"] = told(speed=9.0, worst=0.5, rank=0.01)
     lost = losses.losses(run)
     summary, default, paper = losses.tables(lost)
-    assert summary.rows[:2] == [[DEFAULT, "KLL", "Normal", "", ""], [DEFAULT, "REQ", "Normal", "", "AR(1)"]]
-    assert default.rows[-2:] == [["Normal", TAIL, "1", "KLL 0.25; REQ 0.5"], ["AR(1)", SPEED, "5", "REQ 9"]]
+    assert summary.rows[:2] == [
+        [DEFAULT, "KLL", "Normal", "", "", "", ""],
+        [DEFAULT, "REQ", "Normal", "AR(1)", "AR(1)", "", "AR(1)"],
+    ]
+    assert default.rows[3] == ["Normal", TAIL, "1", "KLL 0.25; REQ 0.5"]
+    assert default.rows[4] == ["AR(1)", WORST, "2", "REQ 0.5"]
+    assert default.rows[-1] == ["AR(1)", SPEED, "5", "REQ 9"]
     assert sum(row[3].count(";") + 1 for table in (default, paper) for row in table.rows) == len(lost)
 
 

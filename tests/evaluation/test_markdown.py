@@ -2,11 +2,12 @@
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from aomg.evaluation import evaluate, files, markdown, pictures
+from aomg.evaluation import evaluate, files, markdown, pictures, report
 from aomg.evaluation.outcome import Column, Plot, Series, Table
 from aomg.evaluation.scale import Scale
 
@@ -53,8 +54,19 @@ def test_a_page_has_tables_findings_claims_and_how_it_was_measured(results):
 
 def test_the_index_has_all_claims_with_their_verdicts(results):
     page = markdown.index(results)
-    assert "1 of 2 claims hold here." in page
+    assert "Of the paper's claims, 1 of 2 hold." in page
     assert "| [it is fast](second.md) | 15 to 92 % | 3 % | **does not hold** | the rivals are built well |" in page
+
+
+def test_the_index_names_every_command_and_the_days_from_first_to_last(results):
+    first, second = results
+    told = replace(first, about=first.about | {"command": "aomg evaluate first", "date": "2026-01-02"})
+    other = replace(second, about=second.about | {"command": "aomg evaluate second", "date": "2026-01-03"})
+    page = markdown.index([told, other])
+    assert "- **command**: aomg evaluate first; aomg evaluate second\n" in page
+    assert "- **measured**: 2026-01-02 to 2026-01-03\n" in page
+    assert "aomg evaluate second" not in markdown.index([told, told])
+    assert "aomg evaluate first; aomg evaluate second" in report.page([told, other])
 
 
 def test_signs_of_markdown_and_html_are_shown_and_not_obeyed():

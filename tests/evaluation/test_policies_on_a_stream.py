@@ -96,7 +96,7 @@ def test_hosts_are_measured_by_memory_and_by_cpu():
 
 
 def test_a_policy_without_its_library_is_left_out(monkeypatch):
-    def measure(*args):
+    def measure(*args, **more):
         raise SettingsError("install it")
 
     monkeypatch.setattr(policies_on_a_stream, "measure", measure)

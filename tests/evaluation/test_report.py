@@ -110,7 +110,7 @@ def test_headings_are_in_order_and_headers_have_a_scope(folder):
 
 def test_claims_methods_and_machine_are_told(folder):
     page = (folder / "report.html").read_text()
-    assert "<strong>1 of 2</strong> claims hold here" in page
+    assert "Of the paper's claims, <strong>1 of 2 hold</strong>." in page
     for said in ("✓ holds", "✗ does not hold", "the rivals are built well", "In the paper: Figure 2."):
         assert said in page
     for said in ("rank error", "The ceil(phi N)-th smallest", "tiny: 150,000 events", "numpy 2", "seed 1"):

@@ -1,5 +1,8 @@
 """The page of losses: what was measured stands between its marks, what was written by hand stays."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from aomg.evaluation.files import Result
@@ -30,3 +33,17 @@ def test_the_page_names_rivals_that_do_better_and_claims_that_fail_and_keeps_the
 def test_a_page_without_marks_is_refused():
     with pytest.raises(EvaluationError, match="marks"):
         filled("nothing here", [LOSS], [])
+
+
+def test_what_to_choose_agrees_with_what_was_measured():
+    """REQ is named for the streams on which it is nearer at p99.9, and said to be further off on the others."""
+    page = (Path(__file__).parents[2] / "docs" / "where-it-loses.md").read_text()
+    (advice,) = re.findall(r"where the tail is dense: ([^|]+) \| REQ \|.*all three Pingmesh streams", page)
+    cases = page.partition("does better than AOMG (default)")[2].partition("does better than AOMG (paper)")[0]
+    tails = dict(re.findall(r"^\| ([^|]+) \| value error at Q0\.999 \(%\) \| [\d.]+ \| (.*) \|$", cases, re.MULTILINE))
+    better = {stream for stream, rivals in tails.items() if "REQ " in rivals}
+    hosts = {stream for stream in better if stream.startswith("Host resources")}
+    named = {name.replace("\\", "") for name in advice.split(", ")}
+    assert hosts and named == (better - hosts) | {"hosts' resources"}
+    assert not any(stream.startswith("Pingmesh") for stream in better)
+    assert all("HdrHistogram " in tails[stream] for stream in tails if stream.startswith("Pingmesh"))

@@ -124,6 +124,8 @@ def test_a_calm_stream_needs_the_mean_alone(tmp_path):
     assert row["suits"] == "yes, the mean alone"
     assert row["least settings"] == "digits=3, few_k=None, guarantee=False"
     assert not outcome.claims
+    assert [table.title.endswith(" 32,768") for table in outcome.tables] == [True] * 4
+    assert "for windows of 32,768 a period of" in outcome.findings[0]
 
 
 def test_a_stream_whose_parts_are_unlike_needs_the_envelope(tmp_path):

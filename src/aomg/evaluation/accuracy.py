@@ -21,6 +21,8 @@ from aomg.evaluation.source import Source, Values
 from aomg.policies import PolicyOperator
 
 QUANTILES = ("0.5", "0.9", "0.99", "0.999")
+MOST_LOOKS = 128
+"""Of so many sub-windows, spread over a run, an operator's space is counted: some take milliseconds to count."""
 _CHUNK = 1 << 18
 
 
@@ -64,14 +66,45 @@ def rank_error(window: Values, answer: float, rank: int) -> float:
     return max(0, below + 1 - rank, rank - max(up_to, below)) / window.size
 
 
-def answers_of(runner: Runner, values: Values, windows: Windows) -> Iterator[Any]:
-    """Push all values and give the results of the evaluated windows, in order."""
-    number = 0
-    for start in range(0, windows.events, _CHUNK):
-        for result in runner.push(values[start : start + _CHUNK]):
+class Space:
+    """The most variables that a runner held just before a sub-window closed, and by which part, of an operator."""
+
+    def __init__(self) -> None:
+        self.variables = 0
+        self.by_part: dict[str, int] | None = None
+
+    def look(self, runner: Runner) -> None:
+        """Look now. A policy keeps its own most, and so needs to be asked only at the end."""
+        if isinstance(runner, PolicyOperator):
+            self.variables = max(self.variables, runner.variables(), runner.most_variables())
+            return
+        parts = runner.variables_by_part()
+        if sum(parts.values()) > self.variables:
+            self.variables, self.by_part = sum(parts.values()), parts
+
+
+def answers_of(runner: Runner, values: Values, windows: Windows, space: Space) -> Iterator[Any]:
+    """Push all values and give the results of the evaluated windows, in order; look at the space before closes."""
+    number, start = 0, 0
+    for end in _stops(runner, windows):
+        results = runner.push(values[start:end])
+        start = end
+        if (end + 1) % windows.period == 0:
+            space.look(runner)
+        for result in results:
             if number % windows.every == 0:
                 yield result
             number += 1
+
+
+def _stops(runner: Runner, windows: Windows) -> Iterator[int]:
+    """Where pushes end: a policy looks at its own space, an operator is looked at one event before a close."""
+    if isinstance(runner, PolicyOperator):
+        yield from range(_CHUNK, windows.events, _CHUNK)
+    else:
+        every = -(-windows.events // windows.period // MOST_LOOKS)
+        yield from range(windows.period - 1, windows.events, windows.period * max(every, 1))
+    yield windows.events
 
 
 def measure(
@@ -93,8 +126,8 @@ def measure(
     found, by_ranks, lows, highs = (np.full(shape, np.nan) for _ in range(4))
     bounds = np.full((*shape, 2), np.nan)
     methods: list[dict[str, int]] = [{} for _ in quantiles]
-    bursts = variables = nbytes = 0
-    for row, result in enumerate(answers_of(runner, values, windows)):
+    bursts, space = 0, Space()
+    for row, result in enumerate(answers_of(runner, values, windows, space)):
         end = int(windows.ends[row])
         window = values[end - windows.size : end]
         bursts += result.burst
@@ -108,9 +141,7 @@ def measure(
                 by_ranks[row, column] = rank_error(window, estimate.value, asked[column])
     # space is largest just before a close: fill the open sub-window with what came before it
     runner.push(values[windows.events - windows.period + 1 : windows.events - runner.open])
-    variables, nbytes = runner.variables(), runner.nbytes
-    if isinstance(runner, PolicyOperator):
-        variables = max(variables, runner.most_variables())
+    space.look(runner)
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.abs(found - truth)
         relative = np.where(truth != 0, 100 * off / np.abs(truth), np.nan)
@@ -129,10 +160,10 @@ def measure(
         "without_value_error": np.sum(truth == 0, axis=0).tolist(),
         "rank_error": _means(by_ranks) if by_rank else None,
         "worst_rank_error": _most(by_ranks) if by_rank else None,
-        "variables": int(variables),
-        "variables_by_part": None if isinstance(runner, PolicyOperator) else runner.variables_by_part(),
+        "variables": int(space.variables),
+        "variables_by_part": space.by_part,
         "analytical": runner.policy.analytical() if isinstance(runner, PolicyOperator) else None,
-        "nbytes": int(nbytes),
+        "nbytes": int(runner.nbytes),
         "methods": methods,
         "bursts": int(bursts),
         "intervals": promised.sum(axis=0).tolist(),

@@ -8,6 +8,7 @@ from typing import Any
 from aomg.core.bounds import theorem_1
 from aomg.evaluation.accuracy import Windows, measure
 from aomg.evaluation.contenders import paper_aomg
+from aomg.evaluation.differences import Pair, differences
 from aomg.evaluation.experiment import Experiment, Found, Piece
 from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
 from aomg.evaluation.scale import Scale
@@ -143,6 +144,7 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
             f"Period {period:,}: with the true density every answer has a bound, and the worst errors are "
             f"{'outside of it at ' + ', '.join(outside) if outside else 'within it at every psi'}."
         )
+    findings += _differences(found)
     return Outcome(
         [table(found, period) for table in (_error_table, _coverage_table) for period in PERIODS],
         [
@@ -152,6 +154,25 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
         findings,
         _claims(found),
     )
+
+
+def _differences(found: Found) -> list[str]:
+    """Errors far from the paper's at each period, and which period is nearest: the paper does not tell its own."""
+    pairs = {
+        period: [
+            Pair(f"psi {psi:g} at {quantile}", ours / UNIT, paper / UNIT, unit="e-5")
+            for psi, printed in PAPER.items()
+            for quantile, ours, paper in zip(SHOWN, _errors(found[_name(psi, period)]), printed, strict=True)
+        ]
+        for period in PERIODS
+    }
+    distances = {period: max(pair.times(1.0) for pair in at) for period, at in pairs.items()}
+    nearest = min(distances, key=distances.__getitem__)
+    why = (
+        "The paper does not say its window and period; "
+        f"of those here, a period of {nearest:,} is nearest, at most {distances[nearest]:.1f} times apart."
+    )
+    return [text for period, at in pairs.items() for text in differences(f"Period {period:,}", at, why=why)]
 
 
 def _claims(found: Found) -> list[Claim]:

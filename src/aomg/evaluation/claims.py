@@ -1,7 +1,7 @@
 """Every claim of the paper, what was measured here, and whether it holds."""
 
 from aomg.evaluation import experiment, names
-from aomg.evaluation.outcome import Claim, Column, Table
+from aomg.evaluation.outcome import Claim, Column, Table, tally
 from aomg.evaluation.run import EvaluationError, Run, Watch
 
 
@@ -18,11 +18,8 @@ def check(run: Run, watch: Watch | None = None) -> tuple[Table, list[Claim]]:
     if run.source is not None:
         raise EvaluationError("the paper's claims are about its own streams: check them without --data")
     found = [(name, claim) for name in makers() for claim in run.outcome(experiment(name), watch).claims]
-    rows = [
-        [name, claim.name, claim.paper, claim.measured, "holds" if claim.holds else "does not hold", claim.reason]
-        for name, claim in found
-    ]
+    rows = [[name, claim.name, claim.paper, claim.measured, claim.verdict, claim.reason] for name, claim in found]
     columns = [Column(name) for name in ("experiment", "claim", "paper", "measured", "verdict", "reason")]
-    holding = sum(claim.holds for _, claim in found)
-    table = Table("The paper's claims", columns, rows, f"{holding} of {len(found)} hold, at scale {run.scale.name}.")
-    return table, [claim for _, claim in found]
+    claims = [claim for _, claim in found]
+    table = Table("The paper's claims", columns, rows, f"{tally(claims)}; the scale is {run.scale.name}.")
+    return table, claims

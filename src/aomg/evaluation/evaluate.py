@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from aomg.evaluation import Experiment, claims, experiment, files, names, report, terminal
 from aomg.evaluation.files import Result
-from aomg.evaluation.machine import about
+from aomg.evaluation.machine import about, part_read
 from aomg.evaluation.outcome import Claim, Outcome
 from aomg.evaluation.run import EvaluationError, Run, put
 from aomg.evaluation.scale import FULL, QUICK, STANDARD, Scale
@@ -85,6 +85,8 @@ def run(
     experiments = chosen(console, claims.makers() if check else asked, source)
     again = command(asked, scale, data, value, out, check)
     told = about(this, again)
+    if source is not None:
+        console.print(f"{source.title}: {part_read(told)}", style="dim", markup=False)
     missing = this.missing(experiments)
     total = sum(len(this.pieces(one)) for one in experiments)
     if len(missing) < total:

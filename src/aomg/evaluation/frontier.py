@@ -18,6 +18,7 @@ from aomg.evaluation.speed import Course, race
 WINDOW, PERIOD = 131_072, 16_384
 STREAMS = ("pingmesh", "search", "taxi", "normal", "uniform", "host_resources", "ar1", "bursts", "drift")
 PAPER, DEFAULT = "AOMG (paper)", "AOMG (default)"
+_KEPT = ("windows", "value_error", "worst_value_error", "rank_error", "nbytes")
 _TIMED = 1_000_000  # events of one turn, at most
 _EVENTS_A_SECOND = 4_000_000  # a turn takes no longer than the scale's events at this speed
 _LEAST = 1e-4  # percent: where no error at all is drawn, for a logarithmic axis has no zero
@@ -90,8 +91,8 @@ def _measured(source: Source, windows: Windows, rounds: int, seconds: float) -> 
     told: dict[str, Any] = {}
     for contender in contenders():
         try:
-            one = measure(contender, source, windows)
-            told[contender.title] = {key: one[key] for key in ("windows", "value_error", "worst_value_error", "nbytes")}
+            one = measure(contender, source, windows, by_rank=True)
+            told[contender.title] = {key: one[key] for key in _KEPT}
         except (InputError, SettingsError) as error:
             told[contender.title] = {"refused": str(error)}
     able = [contender for contender in contenders() if "refused" not in told[contender.title]]

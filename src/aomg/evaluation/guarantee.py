@@ -97,11 +97,16 @@ def _name(case: Case, contender: Contender) -> str:
     return f"{case.source.name}-{contender.title.replace(', ', '-').replace(' ', '-')}"
 
 
+def _events(source: Source, scale: Scale) -> int:
+    """A file is read to its end whatever the scale: its worst window may be the last. Streams have no end."""
+    return source.size or scale.events
+
+
 def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
     return [
         Piece(_name(case, contender), partial(_measured, case, contender, events), 0.3 * events / 1e6)
         for case in cases(own)
-        for events in [case.source.most(scale.events)]
+        for events in [_events(case.source, scale)]
         for contender in contenders()
     ]
 
@@ -145,7 +150,7 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
             "Value error with and without the envelope",
             [*where, *(Column(f"{kind} Q{q}", 3, "%") for kind in ("mean", "worst") for q in QUANTILES)],
             errors,
-            "Mean and worst over the windows.",
+            f"Mean and worst over the windows, of {_events(cases(own)[0].source, scale):,} values each.",
         ),
         Table(
             "The interval low..high",
@@ -171,7 +176,11 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
         )
         if any(number is not None for by_stream in by_title.values() for number in by_stream.values())
     ]
-    return Outcome(tables, plots, _findings(found, own, worst, broken))
+    findings = _findings(found, own, worst, broken)
+    if own is not None:
+        windows, size = found[_name(cases(own)[0], contenders()[0])]["windows"], cases(own)[0].size
+        findings.insert(0, f"All {_events(own, scale):,} values are read, to the end: {windows:,} windows of {size:,}.")
+    return Outcome(tables, plots, findings)
 
 
 def _mean(numbers: list[float | None]) -> float | None:

@@ -1,4 +1,7 @@
-"""Every case that was measured in which a rival does better than AOMG: nearer, smaller or faster on a stream."""
+"""Every case that was measured in which a rival does better than AOMG: nearer, smaller or faster on a stream.
+
+Nearer is by value or by rank, the mean over windows at a quantile, or by value in the worst window of all.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +17,7 @@ from aomg.evaluation.scale import Scale
 from aomg.evaluation.source import Source, of_stream
 
 OURS = (frontier.DEFAULT, frontier.PAPER)
-BYTES, SPEED = "bytes", "M events/s"
+WORST, BYTES, SPEED = "worst window (%)", "bytes", "M events/s"
 EXPERIMENTS = ("frontier", "table2", "taxi", "host")
 
 
@@ -25,7 +28,7 @@ class Loss:
     experiment: str
     stream: str
     what: str
-    """`value error at Q... (%)` or `bytes`, where less is better; or `M events/s`."""
+    """An error at a quantile, by value or by rank, or in the worst window, or `bytes`: less is better; or speed."""
     ours: str
     rival: str
     own: float
@@ -70,45 +73,44 @@ def _lost(standing: _Standing) -> Iterator[Loss]:
 def _standings(run: Run, watch: Watch | None) -> Iterator[_Standing]:
     found = {name: _found(run, name, watch) for name in EXPERIMENTS}
     for source in frontier.sources(None):
-        points = frontier.points(found["frontier"], source)
-        errors = {point.policy: point.errors for point in points}
-        space = {point.policy: point.nbytes for point in points}
-        speed = {point.policy: point.speed for point in points}
-        yield from _standings_of("frontier", source, QUANTILES, errors, space, speed)
+        told = {policy: one for policy, one in found["frontier"][source.name].items() if "refused" not in one}
+        yield from _standings_of("frontier", source, QUANTILES, told)
     names = {table2.AOMG: frontier.PAPER, table2.DEFAULT: frontier.DEFAULT, table2.LIFTED: "CMQS, as published"}
     names |= {policy: TITLES[policy] for policy in PAPERS_RIVALS}
     for source, quantiles in ((of_stream("pingmesh"), QUANTILES), (of_stream("search"), ("0.95", "0.999"))):
         told = {title: found["table2"][f"{source.name}-fine-{name}"] for name, title in names.items()}
-        yield from _standings_of("table2", source, quantiles, *_errors_and_space(told))
+        yield from _standings_of("table2", source, quantiles, told)
     memory, cpu = (of_stream("host_resources", resource=resource) for resource in ("memory", "cpu"))
     # memory is what the stream has unless told, so it is the one of the frontier
     titles = {memory.title: of_stream("host_resources").title}
     for name, source in (("taxi", of_stream("taxi")), ("host", memory), ("host", cpu)):
-        measured = policies_on_a_stream.measured(found[name], source)
-        speed = {policy: float(one["speed"]) for policy, one in measured.items()}
         known = replace(source, title=titles.get(source.title, source.title))
-        yield from _standings_of(name, known, QUANTILES, *_errors_and_space(measured), speed)
-
-
-def _errors_and_space(told: Mapping[str, Found]) -> tuple[dict[str, Sequence[float | None]], dict[str, int]]:
-    return {policy: one["value_error"] for policy, one in told.items()}, {p: one["nbytes"] for p, one in told.items()}
+        yield from _standings_of(name, known, QUANTILES, policies_on_a_stream.measured(found[name], source))
 
 
 def _standings_of(
-    name: str,
-    source: Source,
-    quantiles: Sequence[str],
-    errors: Mapping[str, Sequence[float | None]],
-    space: Mapping[str, int],
-    speed: Mapping[str, float] | None = None,
+    name: str, source: Source, quantiles: Sequence[str], told: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[_Standing]:
-    for at, quantile in enumerate(quantiles):
-        there = {policy: error for policy, one in errors.items() if (error := one[at]) is not None}
-        if there:
-            yield _Standing(name, source.title, f"value error at Q{quantile} (%)", there)
-    yield _Standing(name, source.title, BYTES, space)
-    if speed is not None:
-        yield _Standing(name, source.title, SPEED, speed)
+    """All quantities that were measured of every form of AOMG: of errors by rank, only some experiments have any."""
+    by_what: dict[str, dict[str, float | None]] = {}
+    for policy, one in told.items():
+        ranks = one.get("rank_error") or [None] * len(quantiles)
+        for at, quantile in enumerate(quantiles):
+            by_what.setdefault(f"value error at Q{quantile} (%)", {})[policy] = one["value_error"][at]
+            by_what.setdefault(f"rank error at Q{quantile}", {})[policy] = ranks[at]
+        worst = [error for error in one["worst_value_error"] if error is not None]
+        by_what.setdefault(WORST, {})[policy] = max(worst, default=None)
+        by_what.setdefault(BYTES, {})[policy] = one["nbytes"]
+        by_what.setdefault(SPEED, {})[policy] = one.get("speed")
+    for what in sorted(by_what, key=_kind):
+        there = {policy: number for policy, number in by_what[what].items() if number is not None}
+        if there.keys() >= set(OURS):
+            yield _Standing(name, source.title, what, there)
+
+
+def _kind(what: str) -> int:
+    """The place of a quantity in the tables: errors by value, the worst window, errors by rank, bytes, speed."""
+    return [what.startswith("value"), what == WORST, what.startswith("rank"), what == BYTES, what == SPEED].index(True)
 
 
 def _found(run: Run, name: str, watch: Watch | None) -> dict[str, Any]:
@@ -134,10 +136,17 @@ def _summary(told: Sequence[Loss]) -> Table:
     for ours in OURS:
         for rival in dict.fromkeys(loss.rival for loss in told if loss.ours == ours):
             cases = [one for one in told if (one.ours, one.rival) == (ours, rival)]
-            nearer = [one.stream for one in cases if one.what not in (BYTES, SPEED)]
-            smaller, faster = ([one.stream for one in cases if one.what == kind] for kind in (BYTES, SPEED))
-            rows.append([ours, rival, *(", ".join(dict.fromkeys(where)) for where in (nearer, smaller, faster))])
-    columns = ("than", "rival", "is nearer, at a quantile at least, on", "is smaller on", "is faster on")
+            where = [[one.stream for one in cases if _kind(one.what) == kind] for kind in range(5)]
+            rows.append([ours, rival, *(", ".join(dict.fromkeys(streams)) for streams in where)])
+    columns = (
+        "than",
+        "rival",
+        "is nearer, at a quantile at least, on",
+        "is nearer in the worst window on",
+        "is nearer by rank, at a quantile at least, on",
+        "is smaller on",
+        "is faster on",
+    )
     return Table("Rivals that do better", [Column(name) for name in columns], rows)
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from aomg.errors import AomgError
 from aomg.evaluation import names
 from aomg.evaluation.files import Result, read
-from aomg.evaluation.machine import facts
+from aomg.evaluation.machine import facts, facts_of_all
 from aomg.evaluation.methods import METHODS
-from aomg.evaluation.outcome import Claim, Plot, Table
+from aomg.evaluation.outcome import Claim, Plot, Table, tally
 from aomg.evaluation.pictures import svgs
 from aomg.evaluation.plots import caption
 from aomg.evaluation.run import EvaluationError, put
@@ -71,10 +71,9 @@ def index(results: Sequence[Result]) -> str:
     ]
     claims = [(result.name, claim) for result in results for claim in result.outcome.claims]
     if claims:
-        holding = sum(claim.holds for _, claim in claims)
-        parts += ["## Claims\n", f"{holding} of {len(claims)} claims hold here.\n", claimed(claims)]
+        parts += ["## Claims\n", f"Of the paper's claims, {tally([c for _, c in claims])}.\n", claimed(claims)]
     parts += ["## Methods\n", "".join(f"- **{name}**: {_words(text)}\n" for name, text in METHODS)]
-    told = [(name, text) for name, text in facts(results[-1].about) if text]
+    told = [(name, text) for name, text in facts_of_all([result.about for result in results]) if text]
     parts += ["## Machine\n", "".join(f"- **{name}**: {_words(text)}\n" for name, text in told)]
     return "\n".join(parts)
 
@@ -92,7 +91,7 @@ def claimed(claims: Sequence[tuple[str, Claim]]) -> str:
     lines = ["| claim | the paper | here | verdict | |", "|---|---|---|---|---|"]
     for name, claim in claims:
         what = f"[{_cell(claim.name)}]({name}.md)" if name else _cell(claim.name)
-        verdict = "holds" if claim.holds else "**does not hold**"
+        verdict = f"**{claim.verdict}**" if claim.fails else claim.verdict
         lines.append(f"| {what} | {_cell(claim.paper)} | {_cell(claim.measured)} | {verdict} | {_cell(claim.reason)} |")
     return "\n".join(lines) + "\n"
 

@@ -23,8 +23,10 @@ METHODS = (
     ),
     (
         "space",
-        "Variables, as the paper counts them: the numbers that an operator keeps, at most over the run; in brackets "
-        "the number that its analysis promises. Bytes are what the state takes in memory.",
+        "Variables, as the paper counts them: the numbers that a policy or an operator keeps just before a sub-window "
+        "closes, the most over the run (of an operator, over 128 of its sub-windows if there are more); in a column of "
+        "its own the number that its analysis promises. Bytes are what the state takes in memory at the end of the "
+        "run, just before a sub-window would close.",
     ),
     (
         "speed",

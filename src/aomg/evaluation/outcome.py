@@ -79,7 +79,7 @@ class Plot:
 class Claim:
     """A number of the paper, what was measured here, and whether it holds; `reason` where it does not.
 
-    `holds` is None where this scale does not measure what the claim is about: it is listed, and neither holds nor fails.
+    `holds` is None where this scale does not measure what the claim is about: it neither holds nor fails.
     """
 
     name: str

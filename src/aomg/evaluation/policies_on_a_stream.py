@@ -50,7 +50,7 @@ def _speeds(source: Source, scale: Scale) -> dict[str, Any]:
 def _errors(contender: Contender, source: Source, windows: Windows) -> dict[str, Any] | None:
     """Errors and space; nothing of a policy whose library is missing."""
     try:
-        return measure(contender, source, windows)
+        return measure(contender, source, windows, by_rank=True)
     except SettingsError:
         return None
 

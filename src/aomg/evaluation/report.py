@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from aomg.errors import SettingsError
 from aomg.evaluation.files import Result, csv_of
-from aomg.evaluation.machine import facts
+from aomg.evaluation.machine import facts_of_all, part_read
 from aomg.evaluation.methods import METHODS
-from aomg.evaluation.outcome import Claim, Plot, Table
+from aomg.evaluation.outcome import Claim, Plot, Table, tally
 from aomg.evaluation.plots import caption, described, figure
 from aomg.evaluation.shown import headings, is_number, is_papers_column, is_papers_row, texts
 
@@ -54,7 +54,7 @@ def page(results: Sequence[Result]) -> str:
         _summary(results, claims, about),
         *(_section(result) for result in results),
         _definitions("methods", "Methods", METHODS),
-        _definitions("machine", "Machine", facts(about)),
+        _definitions("machine", "Machine", facts_of_all([result.about for result in results])),
     ]
     return f"""<!doctype html>
 <html lang="en">
@@ -89,7 +89,7 @@ def page(results: Sequence[Result]) -> str:
 def _opening(about: dict[str, Any]) -> str:
     data = about["data"]
     what = (
-        f"Approximate quantiles of sliding windows over {data['values']:,} values of your own."
+        f"Approximate quantiles of sliding windows over values of your own: {part_read(about)}."
         if data
         else "The tables and figures of “Approximate Quantiles for Datacenter Telemetry Monitoring” "
         "(arXiv 1906.00228), measured on this implementation, with the paper's numbers beside ours, and a few "
@@ -102,8 +102,8 @@ def _summary(results: Sequence[Result], claims: Sequence[tuple[Result, Claim]], 
     """How many claims hold, and which do not; or, with none, what was asked."""
     lines = []
     if claims:
-        broken = [(result, claim) for result, claim in claims if not claim.holds]
-        lines.append(f"<p><strong>{len(claims) - len(broken)} of {len(claims)}</strong> claims hold here.</p>")
+        broken = [(result, claim) for result, claim in claims if claim.fails]
+        lines.append(f"<p>Of the paper's claims, <strong>{_text(tally([claim for _, claim in claims]))}</strong>.</p>")
         if broken:
             lines.append("<p>These do not:</p><ul>")
             lines += [
@@ -194,7 +194,8 @@ def _plot(plot: Plot, place: str) -> str:
 def _claims(claims: Sequence[Claim]) -> str:
     rows = []
     for claim in claims:
-        sign = '<span class="holds">✓ holds</span>' if claim.holds else '<span class="fails">✗ does not hold</span>'
+        kind, mark = {True: ("holds", "✓"), False: ("fails", "✗"), None: ("open", "?")}[claim.holds]
+        sign = f'<span class="{kind}">{mark} {_text(claim.verdict)}</span>'
         reason = f'<div class="reason">{_text(claim.reason)}</div>' if claim.reason else ""
         rows.append(
             f'<tr><th scope="row">{_text(claim.name)}{reason}</th><td>{_text(claim.paper)}</td>'

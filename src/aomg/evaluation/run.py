@@ -21,6 +21,10 @@ Watch = Callable[[str, Piece, float], None]
 """Hears of every piece when it is done or was done before: the experiment's name, the piece, and its seconds."""
 
 
+_WAY_OF_MEASURING = 2
+"""One more whenever pieces are measured in another way, or tell something else: older ones do not count then."""
+
+
 class EvaluationError(AomgError, ValueError):
     """An evaluation that cannot be run as asked."""
 
@@ -48,9 +52,9 @@ class Run:
 
     @property
     def identity(self) -> str:
-        """What a kept piece must have been measured with to count: version, scale and data."""
+        """What a kept piece must have been measured with to count: version, way of measuring, scale and data."""
         own = f"{self.source.name} {self.source.identity}" if self.source is not None else "paper"
-        return f"{aomg.__version__}; {self.scale}; {own}"
+        return f"{aomg.__version__}, {_WAY_OF_MEASURING}; {self.scale}; {own}"
 
     def pieces(self, experiment: Experiment) -> list[Piece]:
         """What is to be measured for an experiment."""

@@ -14,7 +14,7 @@ from rich.text import Text
 from aomg.evaluation.experiment import Experiment, Piece
 from aomg.evaluation.outcome import Claim, Outcome, Table
 from aomg.evaluation.run import Watch
-from aomg.evaluation.shown import headings, is_number, is_papers_row, parts, texts, widths
+from aomg.evaluation.shown import fitted, headings, is_number, is_papers_row, parts, texts
 
 
 class TimeLeft:
@@ -115,16 +115,14 @@ def show_table(console: Console, table: Table) -> None:
     """Print a table; one that is too wide goes on below, with its first columns again."""
     cells = texts(table)
     room = console.width - 2
-    needed = widths(table, room)
     console.print()
     for number, columns in enumerate(parts(table, room)):
-        title = table.title if number == 0 else "... the other columns"
-        grid = Grid(
-            title=escape(title), title_justify="left", title_style="italic", box=box.SIMPLE_HEAD, pad_edge=False
-        )
-        for column in columns:
+        console.print(escape(table.title if number == 0 else "... the other columns"), style="italic")
+        grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+        for column, width in zip(columns, fitted(table, columns, room), strict=True):
             side: JustifyMethod = "right" if is_number(table, column) else "left"
-            grid.add_column(escape(headings(table)[column]), justify=side, min_width=needed[column])
+            # a width that is given is kept, where a least one is cropped; and what is too long still is folded
+            grid.add_column(escape(headings(table)[column]), justify=side, width=width, overflow="fold")
         for row in cells:
             grid.add_row(*(escape(row[column]) for column in columns), style="dim" if is_papers_row(row) else "")
         console.print(grid)
@@ -133,7 +131,8 @@ def show_table(console: Console, table: Table) -> None:
 
 
 def _verdict(claim: Claim) -> tuple[str, str]:
-    sign = "[green]holds[/]" if claim.holds else "[red]does not hold[/]"
+    color = {True: "green", False: "red", None: "yellow"}[claim.holds]
+    sign = f"[{color}]{claim.verdict}[/]"
     reason = f" ({claim.reason})" if claim.reason else ""
     return sign, f"{claim.name}: the paper {claim.paper}, here {claim.measured}{reason}"
 

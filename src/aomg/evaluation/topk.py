@@ -15,6 +15,7 @@ from aomg import FewK, Query
 from aomg.core.tail import rank_from_top, sample_positions, tail_sizes
 from aomg.evaluation.accuracy import Windows, exact_answers, measure
 from aomg.evaluation.contenders import default_aomg, paper_aomg
+from aomg.evaluation.differences import Pair, differences
 from aomg.evaluation.experiment import Experiment, Found, Piece
 from aomg.evaluation.outcome import Cell, Claim, Column, Outcome, Plot, Series, Table
 from aomg.evaluation.scale import Scale
@@ -130,7 +131,7 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
         f"Value error of Q{QUANTILE} on {source.title}, window {size:,}, and the entries that a window keeps for it",
         columns,
         rows,
-        "Entries are kept values; the paper's are computed, fraction times 131 times sub-windows.",
+        "Entries are kept values; the paper's are computed, fraction times 131.072 times sub-windows.",
     )
     tables = [table, _space(found, source, size, periods)]
     findings = _findings(found, size, own is None)
@@ -199,6 +200,8 @@ def _findings(found: Found, size: int, beside_paper: bool) -> list[str]:
             f"Interval sampling {how} errs by {_span(errors)} % at the same space as top-k's {SAMPLED}, "
             f"with a bias of {_span(biases)} %."
         )
+    if beside_paper:
+        findings += _differences(found, size)
     need, parts = rank_from_top(Decimal(QUANTILE), size), SUB_WINDOWS[0]
     full = found[f"gathered-{parts}"]
     findings.append(
@@ -223,6 +226,17 @@ def _findings(found: Found, size: int, beside_paper: bool) -> list[str]:
         f"sub-windows; paper mode with top-k at fraction {FRACTIONS[0]} keeps {lists:,}."
     )
     return findings
+
+
+def _differences(found: Found, size: int) -> list[str]:
+    pairs = [
+        Pair(f"fraction {fraction} at {size // parts:,}", ours, paper)
+        for fraction in FRACTIONS
+        for parts, ours, paper in zip(SUB_WINDOWS, _errors(found, f"top-{fraction}"), PAPER[fraction], strict=True)
+        if ours is not None
+    ]
+    why = "The largest values of the stream here are spread evenly over its sub-windows, so a part of each is enough."
+    return differences("Top-k merging", pairs, why=why)
 
 
 def _span(errors: Any) -> str:

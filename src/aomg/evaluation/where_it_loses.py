@@ -20,7 +20,7 @@ from aomg.evaluation.scale import STANDARD
 def filled(page: str, told: Sequence[Loss], results: Sequence[Result]) -> str:
     """The page with the losses and the claims that do not hold between its marks."""
     failing = [
-        (f"results/{result.name}", claim) for result in results for claim in result.outcome.claims if not claim.holds
+        (f"results/{result.name}", claim) for result in results for claim in result.outcome.claims if claim.fails
     ]
     parts = {
         "losses": "\n".join(f"### {table.title}\n\n{rows(table)}" for table in tables(told)),

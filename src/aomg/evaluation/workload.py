@@ -245,8 +245,8 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     verdicts = {title: verdict(profiles[title], measured[title]) for title in profiles}
     tables = [
         _verdict_table(verdicts, measured, sizes),
-        _insights(profiles),
-        _spread_table(profiles),
+        _insights(profiles, sizes),
+        _spread_table(profiles, sizes),
         _error_table(measured, sizes),
     ]
     plots = []
@@ -282,10 +282,15 @@ def _verdict_table(verdicts: dict[str, Verdict], measured: dict[str, Any], sizes
         f"Least: the first of mean, few-k and envelope whose mean value error is within {AIM:g} % at every quantile. "
         "The last column is the worst window of AOMG with its guarantee, which needs no verdict."
     )
-    return Table("Verdict", columns, rows, note)
+    return Table(f"Verdict, window N = {_size_of(sizes)}", columns, rows, note)
 
 
-def _insights(profiles: dict[str, Any]) -> Table:
+def _size_of(sizes: dict[str, int]) -> str:
+    """The window, which all streams have in common."""
+    return f"{next(iter(sizes.values())):,}"
+
+
+def _insights(profiles: dict[str, Any], sizes: dict[str, int]) -> Table:
     columns = [Column("stream"), Column("windows"), Column("distinct", 2, "%"), Column("at 3 digits", 2, "%")]
     columns += [Column("sub-window: distinct", 2, "%"), Column("sub-window: at 3 digits", 2, "%")]
     columns += [Column("Q0.9 / Q0.5", 2), Column("Q0.999 / Q0.5", 2), Column("Q0.5 + 0.1 % of ranks", 2, "%")]
@@ -298,10 +303,10 @@ def _insights(profiles: dict[str, Any]) -> Table:
         gaps = [at["middle_gap"], at["tail_gap"], 100 * at["gathered"]]
         rows.append([title, at["windows"], *shares, *ratios, *gaps])
     note = "A sub-window is an eighth of the window; an even tail has 12.5 % in each, but for chance."
-    return Table("Redundancy and the weight of the tail", columns, rows, note)
+    return Table(f"Redundancy and the weight of the tail, windows of {_size_of(sizes)}", columns, rows, note)
 
 
-def _spread_table(profiles: dict[str, Any]) -> Table:
+def _spread_table(profiles: dict[str, Any], sizes: dict[str, int]) -> Table:
     columns = [Column("stream"), Column("quantile"), Column("spread at N/8", 3, "%"), Column("shuffled", 3, "%")]
     columns += [Column(f"ratio at N/{parts}", 2) for parts in SUB_WINDOWS[::-1]]
     rows: list[list[Cell]] = []
@@ -311,7 +316,8 @@ def _spread_table(profiles: dict[str, Any]) -> Table:
             ratios = [at["spread"][str(parts)]["ratio"][q] for parts in SUB_WINDOWS[::-1]]
             rows.append([title, f"Q{quantile}", eighth["found"][q], eighth["shuffled"][q], *ratios])
     note = "Standard deviation of sub-window quantiles relative to the window's, in order and with its values shuffled."
-    return Table("Self-similarity: sub-window quantiles across time scales", columns, rows, note)
+    title = f"Self-similarity: sub-window quantiles across time scales, window N = {_size_of(sizes)}"
+    return Table(title, columns, rows, note)
 
 
 def _error_table(measured: dict[str, Any], sizes: dict[str, int]) -> Table:
@@ -323,7 +329,7 @@ def _error_table(measured: dict[str, Any], sizes: dict[str, int]) -> Table:
             for method in METHODS:
                 part = at[str(parts)][method]
                 rows.append([title, sizes[title] // parts, method, *part["mean"], _most(part["worst"])])
-    return Table("Value errors of each method", columns, rows)
+    return Table(f"Value errors of each method, windows of {_size_of(sizes)}", columns, rows)
 
 
 def _sentence(title: str, at: Verdict, profile: dict[str, Any], measured: dict[str, Any], size: int) -> str:
@@ -332,7 +338,7 @@ def _sentence(title: str, at: Verdict, profile: dict[str, Any], measured: dict[s
     reasons = [
         f"{share:.1f} % of a sub-window's values are distinct at {digits}"
         + ("" if at.redundant else ", too many for counting to save space"),
-        "sub-windows are alike" if at.self_similar else f"it is not self-similar ({_furthest(profile)})",
+        "sub-windows are alike" if at.self_similar else f"it is not self-similar ({_furthest(profile, size)})",
     ]
     if profile["tail_gap"] is not None:
         reasons.append(f"a rank error of 0.1 % moves Q{QUANTILES[-1]} by {profile['tail_gap']:.1f} %")
@@ -343,15 +349,15 @@ def _sentence(title: str, at: Verdict, profile: dict[str, Any], measured: dict[s
         f"the mean of sub-windows of {size // JUDGED[0]:,} errs by up to {_most(mean['mean']):.2f} %, "
         f"in the worst window by {_most(mean['worst']):.2f} %"
     )
-    settings = f"{at.settings}, period {at.smallest(size):,} or more"
+    settings = f"{at.settings}, for windows of {size:,} a period of {at.smallest(size):,} or more"
     return f"{title}: {at.suits}; {'; '.join(reasons)}. Least settings: {settings}."
 
 
-def _furthest(profile: dict[str, Any]) -> str:
+def _furthest(profile: dict[str, Any], size: int) -> str:
     """Where sub-window quantiles spread most, of the judged ones."""
     found = [(profile["spread"][str(parts)]["ratio"][q] or 0, q, parts) for parts in JUDGED for q in (0, 1)]
     ratio, q, parts = max(found)
-    return f"Q{QUANTILES[q]} at N/{parts} spreads {ratio:.1f} times as far as shuffled"
+    return f"Q{QUANTILES[q]} of sub-windows of {size // parts:,} spreads {ratio:.1f} times as far as shuffled"
 
 
 def _most(errors: list[float | None]) -> float:

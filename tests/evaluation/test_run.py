@@ -72,7 +72,7 @@ def test_a_piece_that_says_it_is_of_another_run_is_not_used(tmp_path, experiment
     run = Run(tmp_path, TINY)
     run.outcome(experiments["first"])
     (file,) = tmp_path.rglob("ccc.json")
-    file.write_text(file.read_text().replace(f"{aomg.__version__};", "99.0;", 1))
+    file.write_text(file.read_text().replace(f"{aomg.__version__},", "99.0,", 1))
     assert [piece.name for _, piece in run.missing([experiments["first"]])] == ["ccc"]
 
 

@@ -4,11 +4,21 @@ import csv
 import io
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from web.remembered import MINUTE, NOON, Row, around, history, many_rows
 
-from aomg.web.csv_text import alerts_csv, cell, csv_lines, health_csv, key_csv, keys_csv
+from aomg.web.csv_text import (
+    alerts_csv,
+    cell,
+    csv_lines,
+    health_csv,
+    heat_map_csv,
+    histogram_csv,
+    key_csv,
+    keys_csv,
+)
+from aomg.web.heat_map import HeatMapAsked, heat_map_answer
 from aomg.web.overview import Filter, KeysAsked, keys_answer
 from aomg.web.parameters import BadRequest
 from aomg.web.series import KeyAsked, key_answer
@@ -113,6 +123,42 @@ def test_a_key_over_time_has_a_line_for_each_window_and_none_for_gaps():
         ["'-6x", "2026-11-16T12:01:00Z", "1", "false", "1.5", "1.0", "2.0", "band"],
         ["'-6x", "2026-11-16T12:02:00Z", "2", "true", "1.5", "1.0", "2.0", "band"],
         ["'-6x", "2026-11-16T12:05:00Z", "5", "false", "1.5", "1.0", "2.0", "band"],
+    ]
+
+
+def test_silent_keys_have_the_times_of_their_own_newest_windows():
+    made = history([Row(("1",), 3), Row(("2",), 1, count=7), Row(("2",), 2, count=8), Row(("4",), 1, count=9)])
+    header, *lines = read(keys_csv(made, KeysAsked("key", "asc", Filter(silent=True)), None))
+    told = [dict(zip(header, line, strict=True)) for line in lines]
+    assert [[one[name] for name in ("podset", "start", "end", "count")] for one in told] == [
+        ["2", "2026-11-16T11:57:00Z", "2026-11-16T12:02:00Z", "8"],
+        ["4", "2026-11-16T11:56:00Z", "2026-11-16T12:01:00Z", "9"],
+    ]
+
+
+@settings(max_examples=40)
+@given(rows=many_rows(ends=4, keys=4), silent=st.booleans())
+def test_a_heat_map_has_a_line_for_each_cell_with_a_value(rows, silent):
+    answer = heat_map_answer(history(rows), HeatMapAsked(filter=Filter(silent=silent)), None, "us", 1)
+    header, *lines = read(heat_map_csv(answer, ["podset"]))
+    assert header == ["podset", "end", "p99", "burst"]
+    shown = {(key["podset"], end) for key in answer["keys"] for end in answer["ends"]}
+    named = {(row.key[0], f"2026-11-16T12:0{row.end}:00Z"): row for row in rows}
+    assert {(key or None, end) for key, end, _, _ in lines} == {
+        place for place in shown if place in named and named[place].value("p99") is not None
+    }
+    for key, end, value, burst in lines:
+        row = named[key or None, end]
+        assert float(value) == row.value("p99") and burst == str(row.burst).lower()
+
+
+def test_a_histogram_has_a_line_for_each_bucket():
+    buckets = [{"low": 0.0, "high": 1.5, "count": 2}, {"low": 1.5, "high": 2.0, "count": 1}]
+    answer = {"key": {"podset": "=6", "count": None}, "start": "s", "end": "e", "buckets": buckets}
+    assert read(histogram_csv(answer)) == [
+        ["podset", "key.count", "start", "end", "low", "high", "count"],
+        ["'=6", "", "s", "e", "0.0", "1.5", "2"],
+        ["'=6", "", "s", "e", "1.5", "2.0", "1"],
     ]
 
 

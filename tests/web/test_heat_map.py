@@ -116,3 +116,9 @@ def test_a_single_window_is_a_single_column():
 def test_an_unknown_quantile_is_refused_with_what_there_is():
     with pytest.raises(BadRequest, match="there are p99"):
         heat_map_answer(history([Row(("6",), 3, {"p99": around(5)})]), HeatMapAsked("p75"), None, None, 1)
+
+
+def test_silent_keys_have_a_row_up_to_where_they_fell_silent():
+    rows = [Row(("1",), end, {"p99": around(1)}) for end in (1, 2, 3)] + [Row(("2",), 1, {"p99": around(2)})]
+    answer = heat_map_answer(history(rows), HeatMapAsked(filter=Filter(silent=True)), None, "us", 1)
+    assert (answer["keys"], answer["values"], answer["matching"]) == ([{"podset": "2"}], [[2.0, None, None]], 1)

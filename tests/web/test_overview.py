@@ -2,9 +2,10 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from web.remembered import MINUTE, NOON, Row, around, history, many_rows, natural
 
@@ -114,6 +115,41 @@ def test_a_sparkline_has_a_place_for_every_period_and_is_empty_where_a_key_was_s
         assert row["spark"] == [values.get((row["key"]["podset"], end)) for end in ends]
     times = [time_text(NOON + end * MINUTE) for end in (ends[0], ends[-1])]
     assert answer["spark"] == {"estimate": "p99", "first": times[0], "last": times[1], "windows": len(ends)}
+
+
+@settings(max_examples=50)
+@given(
+    rows=many_rows(ends=6, keys=5),
+    wanted=filters,
+    sort=st.sampled_from(SORTS),
+    at=st.none() | st.integers(0, 7),
+)
+def test_silent_keys_are_those_of_earlier_windows_that_the_shown_one_lacks_with_their_newest_row(
+    rows, wanted, sort, at
+):
+    made, before = history(rows), [row for row in rows if at is None or row.end <= at]
+    newest = max((row.end for row in before), default=0)
+    last = {row.key: max(one.end for one in before if one.key == row.key) for row in before}
+    silent = [row for row in before if row.end == last[row.key] < newest]
+    match = {row.key[0] for row in silent if fits(row, wanted, [])}
+
+    time = None if at is None else NOON + at * MINUTE
+    usual = keys_answer(made, KeysAsked(sort, filter=wanted, at=time), None, 1)
+    answer = keys_answer(made, KeysAsked(sort, filter=replace(wanted, silent=True), at=time), None, 1)
+    assert usual["silent"] == answer["silent"] == answer["total"] == len(silent)
+    assert (answer["matching"], answer["at"]) == (len(match), usual["at"])
+    assert {row["end"] for row in usual["rows"]} <= {usual["at"]}
+    found = {row["key"]["podset"]: row for row in answer["rows"]}
+    assert set(found) == match and len(answer["rows"]) == len(match)
+    for row in silent:
+        if row.key[0] in match:
+            told = found[row.key[0]]
+            assert (told["end"], told["count"], told["burst"]) == (time_text(row.time), row.count, row.burst)
+            assert told["estimates"]["p50"]["value"] == row.value("p50")
+            assert told["spark"][-1] is None  # nothing came up to the window that is shown
+    values = [compared(row, sort, []) for key in found for row in silent if row.key[0] == key]
+    known = [value for value in values if value is not None]
+    assert known == sorted(known, reverse=True)
 
 
 @pytest.mark.parametrize("sort", ["p99", "width"])

@@ -6,7 +6,7 @@ from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from web.made import made
+from web.made import MINUTE, made
 from web.serving import serving
 
 from aomg.evaluation import pictures
@@ -26,7 +26,7 @@ FIGURE = """() => {
     words: layout.annotations.map((one) => one.text),
   };
 }"""
-DRAWN = "() => document.querySelector('.key-plot')?.querySelector('.scatterlayer .trace') != null"
+READY = ".key-plot[data-ready]"  # drawn, with its histogram, and listening
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +48,9 @@ def open_view(chromium, served):
     """Opens an address and gives the page; fails if the console said anything or another host was asked."""
     faults, foreign, pages = [], [], []
 
-    def opened(path, scheme="light", width=1280, answers=None, at=None):
+    def opened(path, scheme="light", width=1280, answers=None, at=None, zone=None):
         base = at or served.address
-        page = chromium.new_page()
+        page = chromium.browser.new_page(timezone_id=zone) if zone else chromium.new_page()
         pages.append(page)
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
@@ -79,7 +79,7 @@ def _answering(status, answer):
 
 
 def figure(page):
-    page.wait_for_function(DRAWN)
+    page.wait_for_selector(READY)
     return page.evaluate(FIGURE)
 
 
@@ -89,7 +89,7 @@ def parameters(page):
 
 def drag(page, first=0.3, last=0.6):
     """Drag over a part of the plot, in shares of its width."""
-    page.wait_for_function(DRAWN)
+    page.wait_for_selector(READY)
     box = page.locator(".key-plot .nsewdrag").first.bounding_box()
     height = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + first * box["width"], height)
@@ -98,7 +98,7 @@ def drag(page, first=0.3, last=0.6):
     page.mouse.up()
     page.wait_for_function("() => location.search.includes('from=')")
     # drawn as the address has it, in whole milliseconds
-    page.wait_for_function("() => document.querySelector('.key-plot').layout.xaxis.range[0].length === 23")
+    page.wait_for_function("() => Number.isInteger(document.querySelector('.key-plot').layout.xaxis.range[0])")
     page.wait_for_function("() => !document.querySelector('[data-range][aria-pressed=true]')")
 
 
@@ -255,6 +255,7 @@ def test_buttons_choose_a_length_and_a_double_click_shows_all(open_view):
     page.locator(".key-plot .nsewdrag").first.dblclick()
     page.wait_for_function("() => location.search.includes('last=all')")
     page.wait_for_selector("[data-range=all][aria-pressed=true]")
+    page.wait_for_function("() => !location.search.includes('at=')")  # its first click alone would have taken a point
     assert "from" not in parameters(page)
 
 
@@ -346,6 +347,8 @@ def test_a_window_is_shown_as_its_summaries_have_it(open_view, served):
     bars = page.evaluate("() => document.querySelector('.histogram .plot').data[0]")
     assert sum(map(int, bars["text"])) == told["count"] == sum(bucket["count"] for bucket in told["buckets"])
     assert f"{told['count']:,} events in the window that ended" in page.locator(".histogram .told").inner_text()
+    saved = served.get(page.locator(".histogram a[download]").get_attribute("href")).text.splitlines()[1:]
+    assert [int(line.split(",")[-1]) for line in saved] == [bucket["count"] for bucket in told["buckets"]]
 
 
 def test_a_histogram_that_cannot_be_made_says_what_to_do(open_view):
@@ -363,6 +366,7 @@ def test_the_table_has_the_newest_points_newest_first(open_view, served):
     figure(page)
     page.locator("summary").click()
     rows = page.locator(".as-table tbody tr")
+    rows.nth(31).wait_for()  # rows are made when the browser tells that it is open
     assert rows.count() == 32
     told = served.json("/api/key?query=inbound&key.podset=6")
     assert f"({told['ends'][-1][11:19]} UTC)" in rows.first.inner_text()
@@ -383,6 +387,175 @@ def test_a_key_that_is_not_there_says_where_to_look(open_view):
     page.wait_for_selector(".notice")
     assert "overview" in page.locator(".notice").inner_text()
     open_view.faults[:] = [fault for fault in open_view.faults if "404" not in fault]
+
+
+# -- Which time, and which window --------------------------------------------------------------------------------------
+
+
+def slowly(folder, **more):
+    """Windows every five minutes: an hour of them is soon made."""
+    return made(folder, keys=7, incidents=False, period=5 * MINUTE, size=10 * MINUTE, **more)
+
+
+def go(page, path):
+    """To another address without loading the page, as back and forward do."""
+    page.evaluate("path => { history.pushState(null, '', `/${path}`); dispatchEvent(new Event('popstate')); }", path)
+
+
+def counts(page):
+    return int(page.locator(".cards [data-estimate=count] .value").inner_text().replace(",", ""))
+
+
+def test_a_point_that_is_shared_is_the_same_point_later_and_never_another_one(open_view, tmp_path):
+    other = slowly(tmp_path, windows=8)
+    with serving(other.file) as running:
+        told = running.json("/api/key?query=inbound&key.podset=6")
+        page = open_view(KEY + "6&last=15m", at=running.address)
+        figure(page)
+        page.locator(".key-plot").focus()
+        for key in ("End", "ArrowLeft", "Enter"):
+            page.keyboard.press(key)
+        page.wait_for_function("() => location.search.includes('at=')")
+        assert "last" not in parameters(page) and parameters(page)["from"] < told["ends"][-2] < parameters(page)["to"]
+        shared = page.url.removeprefix(running.address)
+        range_ = figure(page)["range"]
+        other.add_window(windows=8)
+        later = open_view(shared, at=running.address)
+        assert figure(later)["range"] == range_ and counts(later) == told["counts"][-2]
+        # the same window, though what is drawn has gone on
+        go(later, f"{KEY}6&last=15m&at={told['ends'][0]}")
+        later.wait_for_selector("[data-range='15m'][aria-pressed=true]")
+        assert counts(later) == told["counts"][0]
+        # a window that there is not is not another one, and a time without windows is not a key without windows
+        go(later, f"{KEY}6&at=2020-01-01T00:00:00Z")
+        later.wait_for_selector(".nothing:not([hidden])")
+        assert later.locator(".cards [data-estimate=count] .value").inner_text() == "\u2013"
+        assert "No window of this key that ended" in later.locator(".about").first.inner_text()
+        later.wait_for_function("() => document.querySelector('.histogram').innerText.includes('no such window')")
+        for one in (page, later):
+            one.close()
+
+
+def test_a_key_that_fell_silent_says_when_and_is_found_on_the_overview(open_view, tmp_path):
+    other = slowly(tmp_path, windows=6)
+    other.add_window(without=["6"], windows=5)
+    with serving(other.file) as running:
+        page = open_view("", at=running.address)
+        page.get_by_role("button", name="1 key is silent").click()
+        page.wait_for_selector(".row .mark[data-state=silent]:not([hidden])")
+        assert page.locator(".keys .row .key a").all_inner_texts() == ["6"]
+        assert page.locator(".row .states").inner_text() == "silent 25\u00a0min"
+        assert page.locator(".row .spark circle").is_hidden()  # the point of the newest window, which it lacks
+        assert parameters(page) == {"silent": "true"}
+        page.click(".keys .row .key a")
+        assert len(figure(page)["traces"]["line p50"]["y"]) == 6
+        assert page.locator("h1 .mark").all_inner_texts() == ["silent"]
+
+        go(page, KEY + "6")
+        page.locator(".about", has_text="It is silent since then").wait_for()
+        page.get_by_role("button", name="15 min").click()
+        page.wait_for_selector(".nothing:not([hidden])")
+        page.reload()
+        found = figure(page)
+        assert found["range"][1] - found["range"][0] == pytest.approx(15 * 60_000, rel=0.5)
+        said = page.locator(".nothing").inner_text()
+        assert "No window in this time" in said and "(12:00:00 UTC)" in said
+        page.get_by_role("button", name="Show all there is").click()
+        page.wait_for_selector(".nothing[hidden]", state="attached")
+        assert len(figure(page)["traces"]["line p50"]["y"]) == 6
+        page.close()
+
+
+def test_one_end_of_the_time_is_enough(open_view, served):
+    ends = served.json("/api/key?query=inbound&key.podset=6")["ends"]
+    moment = f"Date.parse('{ends[20]}')"
+    page = open_view(f"{KEY}6&from={ends[20]}")
+    found = figure(page)
+    asked, newest = page.evaluate(f"[{moment}, Date.parse('{ends[-1]}')]")
+    assert found["range"][0] == asked and newest <= found["range"][1] < newest + 60_000
+    assert page.locator("[data-range][aria-pressed=true]").count() == 0
+    saved = parse_qs(urlsplit(page.get_by_role("link", name="CSV").first.get_attribute("href")).query)
+    assert saved["from"] == [ends[20].replace("Z", ".000Z")] and "to" not in saved
+    go(page, f"{KEY}6&to={ends[20]}")
+    page.wait_for_function(f"() => document.querySelector('.key-plot').layout.xaxis.range[1] === {moment}")
+    found = figure(page)
+    first = page.evaluate(f"Date.parse('{ends[0]}')")
+    assert found["range"][1] == asked and first - 60_000 < found["range"][0] <= first
+    assert found["traces"]["line p50"]["x"][0] == first
+
+
+def test_a_point_that_the_keyboard_chose_stays_while_windows_come(open_view, tmp_path):
+    other = slowly(tmp_path, windows=8)
+    with serving(other.file) as running:
+        page = open_view(KEY + "6&last=15m", at=running.address)
+        figure(page)
+        page.locator(".key-plot").focus()
+        page.keyboard.press("End")
+        page.keyboard.press("ArrowLeft")
+        said = page.locator(".tip").inner_text()
+        assert "(11:55:00 UTC)" in said
+        other.add_window(slow=["6"])
+        newest = "value => document.querySelector('.cards [data-estimate=p99] .value').textContent.startsWith(value)"
+        page.wait_for_function(newest, arg="8.00")
+        page.wait_for_function("() => document.querySelector('.key-plot').data.at(-1).x.at(-1) === 1794830700000")
+        assert page.locator(".tip").inner_text() == said
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => location.search.includes('at=')")
+        assert parameters(page)["at"] == "2026-11-16T11:55:00Z"
+        page.close()
+
+
+def test_going_back_twice_at_once_ends_at_the_first_key(open_view):
+    page = open_view(KEY + "6")
+    figure(page)
+    for query in ("outbound", "inbound"):
+        page.get_by_role("link", name=query).last.click()
+        page.wait_for_function("name => document.querySelector('.crumbs')?.textContent.startsWith(name)", arg=query)
+        page.wait_for_selector(READY)
+    # so slowly that the second step comes while the first still asks
+    page.evaluate(
+        "() => { const plain = fetch; fetch = async (...all) => { "
+        "await new Promise((done) => setTimeout(done, 150)); return plain(...all); }; "
+        "history.back(); setTimeout(() => history.back(), 100); }"
+    )
+    page.wait_for_function("() => location.search === '?query=inbound&key.podset=6' && !history.state")
+    page.wait_for_function(
+        f"() => document.querySelector('{READY}') && document.querySelector('.crumbs a').textContent === 'inbound'"
+    )
+    assert figure(page)["traces"]["line p50"]["y"]
+
+
+def test_lines_go_on_in_the_night_when_clocks_are_set_back(open_view, tmp_path):
+    # in Berlin 02:00 comes twice, at 00:00 and at 01:00 UTC
+    other = slowly(tmp_path, windows=24, end=1_792_892_400_000_000)
+    batches = [batch(at, at=f"2026-10-25T{at // 6:02}:{at % 6}0:00Z") for at in range(12)]
+    with serving(other.file) as running:
+        page = open_view(KEY + "6", at=running.address, zone="Europe/Berlin", answers={"health": health(batches)})
+        for x in [figure(page)["traces"][name]["x"] for name in ("line p50", "count")]:
+            assert [after - before for before, after in pairwise(x)] == [300_000] * 23
+        words = page.evaluate("() => document.querySelector('.key-plot').layout.xaxis.ticktext")
+        assert [word for word in words if word.startswith("02:00")] == ["02:00", "02:00<br>UTC+1"]
+        assert words[0].endswith("<br>25 Oct, UTC+2")
+        page.locator(".key-plot").focus()
+        page.keyboard.press("Home")
+        drag(page, 0.5, 0.9)
+        asked = [parameters(page)[name] for name in ("from", "to")]
+        assert "2026-10-25T00:" in asked[0] and "2026-10-25T01:" in asked[1]
+
+        page.get_by_role("link", name="Health").click()
+        page.wait_for_function("() => document.querySelectorAll('.small-plot .main-svg').length >= 10")
+        for x in page.evaluate("[...document.querySelectorAll('.small-plot .plot')].map((plot) => plot.data[0].x)"):
+            assert [after - before for before, after in pairwise(x)] == [600_000] * 11
+
+        ticks = """async ([first, days]) => {
+          const {timeTicks} = await import("/static/ticks.js");
+          return timeTicks(first, first + days * 86400000, 8).map((one) => [one.at, new Date(one.at).getHours()]);
+        }"""
+        for first in (1_774_656_000_000, 1_792_796_400_000):  # the days before clocks are set forward, and back
+            found = page.evaluate(ticks, [first, 2])
+            assert [hour for _, hour in found] == [(found[0][1] + 6 * at) % 24 for at in range(len(found))]
+            assert {after - before for (before, _), (after, _) in pairwise(found)} <= {18e6, 21.6e6, 25.2e6}
+        page.close()
 
 
 # -- Alerts ------------------------------------------------------------------------------------------------------------
@@ -614,7 +787,7 @@ def test_the_views_are_accessible_and_fit(open_view, scheme, width):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     answers = {"health": health([batch(at, refused=at % 2) for at in range(20)])}
     for path, ready in (
-        (KEY + "13", ".key-plot .scatterlayer .trace"),
+        (KEY + "13", READY),
         ("alerts", ".alert"),
         ("health", ".small-plot .main-svg"),
     ):
@@ -636,3 +809,4 @@ def test_a_key_whose_label_is_empty_has_an_address_too(open_view, tmp_path):
         page.wait_for_selector(".keys .row a[href]")
         page.click(".keys .row a[href$='key.podset=']")
         assert len(figure(page)["traces"]["line p99"]["x"]) == 4
+        page.close()

@@ -5,7 +5,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from web.remembered import MINUTE, NOON, Row, around, history
 
@@ -126,6 +126,9 @@ def test_what_is_told_of_a_key_has_names_methods_limits_and_alerts():
         "query": "inbound",
         "key": {"podset": "6"},
         "unit": "us",
+        "first_end": "2026-11-16T12:01:00Z",
+        "newest_end": "2026-11-16T12:02:00Z",
+        "silent": False,
         "ends": ["2026-11-16T12:01:00Z", "2026-11-16T12:02:00Z"],
         "starts_seconds": 300.0,
         "counts": [7, 7],
@@ -166,3 +169,13 @@ def test_a_key_without_windows_in_the_time_asked_has_no_points():
     made = history([Row(("6",), 1, {"p99": around(1)}), Row(("6",), 2, {"p99": around(1)})])
     answer = key_answer(made, KeyAsked({"podset": "6"}, since=NOON + 10 * MINUTE))
     assert answer["ends"] == answer["counts"] == answer["estimates"][0]["values"] == []
+
+
+@settings(max_examples=40)
+@given(ends=st.sets(st.integers(1, 9), min_size=1), since=st.none() | st.integers(0, 12))
+def test_a_key_tells_its_own_first_and_newest_window_whatever_time_is_asked(ends, since):
+    made = history([*(Row(("6",), end) for end in ends), *(Row(("7",), end) for end in (3, 5))])
+    answer = key_answer(made, KeyAsked({"podset": "6"}, since=None if since is None else NOON + since * MINUTE))
+    own = [(time_of(answer[name]) - NOON) // MINUTE for name in ("first_end", "newest_end")]
+    assert own == [min(ends), max(ends)]
+    assert answer["silent"] == (max(ends) < 5)

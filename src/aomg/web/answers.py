@@ -6,7 +6,7 @@ from typing import Any
 import aomg
 from aomg.monitor.results import there_are
 from aomg.web.alerts_shown import Alerts, AlertsAsked
-from aomg.web.csv_text import alerts_csv, health_csv, key_csv, keys_csv
+from aomg.web.csv_text import alerts_csv, health_csv, heat_map_csv, histogram_csv, key_csv, keys_csv
 from aomg.web.heat_map import HeatMapAsked, heat_map_answer
 from aomg.web.history import QueryHistory
 from aomg.web.key_order import AlertMarks, Filter
@@ -45,6 +45,8 @@ class Answers:
         self.tables: dict[str, Callable[[Now, Ask], Iterator[str]]] = {
             "/api/keys.csv": self._keys_csv,
             "/api/key.csv": self._key_csv,
+            "/api/heatmap.csv": self._heat_map_csv,
+            "/api/histogram.csv": lambda now, ask: histogram_csv(self._histogram(now, ask)),
             "/api/alerts.csv": self._alerts_csv,
             "/api/health.csv": lambda now, ask: health_csv(live.health().batches),
         }
@@ -73,6 +75,9 @@ class Answers:
         return heat_map_answer(
             history, wanted, _marks(now, history.name), unit_of(self._live, history.name), now.version
         )
+
+    def _heat_map_csv(self, now: Now, ask: Ask) -> Iterator[str]:
+        return heat_map_csv(self._heat_map(now, ask), self._history(now, ask["query"]).keys.names)
 
     def _key(self, now: Now, ask: Ask) -> dict[str, Any]:
         history = self._history(now, ask["query"])
@@ -135,7 +140,7 @@ class Answers:
 
 
 def _filter(ask: Ask) -> Filter:
-    return Filter(ask["search"], ask["where"], ask["alert"], ask["burst"])
+    return Filter(ask["search"], ask["where"], ask["alert"], ask["burst"], bool(ask["silent"]))
 
 
 def _keys_asked(ask: Ask) -> KeysAsked:

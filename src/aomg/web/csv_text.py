@@ -14,6 +14,7 @@ from aomg.monitor.alerts import time_text
 from aomg.web.history import QueryHistory
 from aomg.web.key_order import AlertMarks, marks_by_key, matching_rows, sort_of
 from aomg.web.overview import KeysAsked, key_rows, window_at
+from aomg.web.silent import shown_rows
 
 _ROWS_AT_ONCE = 500
 # some spreadsheets take the wide forms of = + - @ as well, and look past white space
@@ -65,17 +66,19 @@ def keys_csv(history: QueryHistory, asked: KeysAsked, marks: AlertMarks | None) 
     if window is None:
         return csv_lines(header, ())
     by_key = marks_by_key(marks, history.keys)
-    rows = matching_rows(history, window, asked.filter, sort, asked.order, by_key)
-    times = [time_text(window.start), time_text(window.end)]
+    shown = shown_rows(history, window, asked.filter.silent)
+    rows = matching_rows(history, shown.rows, asked.filter, sort, asked.order, by_key)
 
     def told() -> Iterator[list[Any]]:
         for begin in range(0, len(rows), _ROWS_AT_ONCE):
-            for row in key_rows(history, window, rows[begin : begin + _ROWS_AT_ONCE], sort, by_key):
+            part = rows[begin : begin + _ROWS_AT_ONCE]
+            starts = shown.starts[part].tolist()
+            for start, row in zip(starts, key_rows(history, shown, part, sort, by_key), strict=True):
                 alert = row["alert"] or {}
                 yield [
                     *row["key"].values(),
-                    *times,
-                    *(row[name] for name in _OF_A_ROW[2:]),
+                    time_text(start),
+                    *(row[name] for name in _OF_A_ROW[1:]),
                     *(value for estimate in row["estimates"].values() for value in estimate.values()),
                     row["width"],
                     alert.get("state"),
@@ -95,6 +98,31 @@ def key_csv(answer: Mapping[str, Any]) -> Iterator[str]:
     columns += [one[part] for one in estimates for part in ("values", "low", "high", "methods")]
     rows = ([*labels.values(), *row] for row in zip(*columns, strict=True) if row[1] is not None)
     return csv_lines([*_label_columns(tuple(labels), fixed), *fixed], rows)
+
+
+def heat_map_csv(answer: Mapping[str, Any], labels: Sequence[str]) -> Iterator[str]:
+    """A heat map: a line for each cell of what `heat_map_answer` told; none where a key has no value.
+
+    labels
+        The names of the labels that keys have, for the header where there is no key.
+    """
+    bursts = {tuple(place) for place in answer["bursts"]}
+    fixed = ["end", answer["quantile"] or "value", "burst"]
+    rows = (
+        [*key.values(), end, value, (row, column) in bursts]
+        for row, (key, values) in enumerate(zip(answer["keys"], answer["values"], strict=True))
+        for column, (end, value) in enumerate(zip(answer["ends"], values, strict=True))
+        if value is not None
+    )
+    return csv_lines([*_label_columns(labels, fixed), *fixed], rows)
+
+
+def histogram_csv(answer: Mapping[str, Any]) -> Iterator[str]:
+    """A histogram: a line for each bucket of what /api/histogram told."""
+    fixed = ["start", "end", "low", "high", "count"]
+    before = [*answer["key"].values(), answer["start"], answer["end"]]
+    rows = ([*before, bucket["low"], bucket["high"], bucket["count"]] for bucket in answer["buckets"])
+    return csv_lines([*_label_columns(tuple(answer["key"]), fixed), *fixed], rows)
 
 
 def alerts_csv(alerts: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -28,6 +28,16 @@ _FILTERS = (
     Parameter("where", "labels", "Only keys with this value of a label.", example="6"),
     Parameter("alert", "choice", "Only keys that alert so.", "any", choices=ALERT_FILTERS),
     Parameter("burst", "flag", "Only keys with, or without, a burst in the window."),
+    Parameter("silent", "flag", "Instead of the keys of the window those that it lacks and an earlier one has.", False),
+)
+_HEAT_MAP = (
+    _QUERY,
+    Parameter("quantile", "text", "Which estimate; unless told, p99.", example="p99", most=100),
+    Parameter("rows", "whole", "How many keys at most.", 60, least=1, most=500),
+    Parameter("columns", "whole", "How many columns at most.", 240, least=1, most=2_000),
+    _FROM,
+    _TO,
+    *_FILTERS,
 )
 _ALERTS = (
     Parameter("state", "choice", "Only alerts in this state.", "any", choices=ALERT_STATES),
@@ -74,15 +84,7 @@ ENDPOINTS = (
     Endpoint(
         "/api/heatmap",
         "Keys by windows: one quantile of the keys that come first.",
-        (
-            _QUERY,
-            Parameter("quantile", "text", "Which estimate; unless told, p99.", example="p99", most=100),
-            Parameter("rows", "whole", "How many keys at most.", 60, least=1, most=500),
-            Parameter("columns", "whole", "How many columns at most.", 240, least=1, most=2_000),
-            _FROM,
-            _TO,
-            *_FILTERS,
-        ),
+        _HEAT_MAP,
         "HeatMap",
         lasting=True,
     ),
@@ -115,6 +117,10 @@ ENDPOINTS = (
     Endpoint("/api/events", "Server-sent events: `changed` at each change.", (), "", "text/event-stream"),
     Endpoint("/api/keys.csv", "All keys that match, as CSV.", (_QUERY, *_FILTERS, _AT), "", "text/csv"),
     Endpoint("/api/key.csv", "One key over time, as CSV.", (_QUERY, _KEY, _FROM, _TO), "", "text/csv"),
+    Endpoint("/api/heatmap.csv", "Keys by windows, a line for each cell, as CSV.", _HEAT_MAP, "", "text/csv"),
+    Endpoint(
+        "/api/histogram.csv", "How the values of a window are spread, as CSV.", (_QUERY, _KEY, _AT), "", "text/csv"
+    ),
     Endpoint("/api/alerts.csv", "All alerts that match, as CSV.", _ALERTS, "", "text/csv"),
     Endpoint("/api/health.csv", "The newest batches, as CSV.", (), "", "text/csv"),
     Endpoint("/metrics", "All of it for Prometheus, in OpenMetrics.", (), "", "application/openmetrics-text"),

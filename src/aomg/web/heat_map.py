@@ -10,6 +10,7 @@ from aomg.web.decimals import listed, nearest
 from aomg.web.estimate_names import usual_estimate
 from aomg.web.history import QueryHistory
 from aomg.web.key_order import AlertMarks, Filter, Order, marks_by_key, matching_rows, sort_of
+from aomg.web.silent import shown_rows
 from aomg.web.time_columns import between, ends_of, highest, period_of, time_columns
 
 
@@ -50,8 +51,9 @@ def heat_map_answer(
     keys, matching = np.empty(0, np.int32), 0
     if windows:
         by_key = marks_by_key(marks, history.keys)
-        rows = matching_rows(history, windows[-1], asked.filter, sort, asked.order, by_key)
-        matching, keys = len(rows), windows[-1].keys[rows[: asked.rows]]
+        told = shown_rows(history, windows[-1], asked.filter.silent).rows
+        rows = matching_rows(history, told, asked.filter, sort, asked.order, by_key)
+        matching, keys = len(rows), told.keys[rows[: asked.rows]]
     values, bursts = highest(columns, keys, None if quantile is None else history.estimate(quantile))
     return {
         "version": version,

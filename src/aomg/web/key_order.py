@@ -29,12 +29,17 @@ _COUNTED = {"any": (0, 1, 2), "alerting": (1, 2), "firing": (2,), "pending": (1,
 
 @dataclass(frozen=True)
 class Filter:
-    """Which keys are shown: those with the text in any label, with these values of labels, alert state and burst."""
+    """Which keys are shown: those with the text in any label, with these values of labels, alert state and burst.
+
+    silent
+        Instead of the keys of a window those that it lacks and an earlier one has.
+    """
 
     search: str = ""
     where: Mapping[str, str] = field(default_factory=dict)
     alert: Literal["any", "alerting", "firing", "pending", "none"] = "any"
     burst: bool | None = None
+    silent: bool = False
 
 
 def marks_by_key(marks: AlertMarks | None, keys: Keys) -> Marks:

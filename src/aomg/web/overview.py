@@ -21,6 +21,7 @@ from aomg.web.key_order import (
     sort_of,
     widths,
 )
+from aomg.web.silent import ShownRows, shown_rows, silent_keys
 from aomg.web.time_columns import Integers, between, ends_of, highest, period_of, time_columns
 
 __all__ = ["AlertMarks", "Filter", "KeysAsked", "Marks", "key_rows", "keys_answer", "marks_by_key", "window_at"]
@@ -53,13 +54,15 @@ def window_at(history: QueryHistory, at: int | None) -> Window | None:
     return windows[-1] if windows else None
 
 
-def key_rows(history: QueryHistory, window: Window, rows: Integers, sort: str, marks: Marks) -> list[dict[str, Any]]:
-    """Rows of a window as /api/keys tells them, but for the sparklines."""
+def key_rows(history: QueryHistory, told: ShownRows, rows: Integers, sort: str, marks: Marks) -> list[dict[str, Any]]:
+    """Some of the rows shown as /api/keys tells them, but for the sparklines."""
+    window = told.rows
     labels = [history.keys.labels(key) for key in window.keys[rows].tolist()]
     numbers, methods = listed(intervals(window.numbers[rows])), window.methods[rows].tolist()
     columns = zip(
         window.keys[rows].tolist(),
         labels,
+        told.ends[rows].tolist(),
         window.count[rows].tolist(),
         window.burst[rows].tolist(),
         listed(down(window.minimum[rows])),
@@ -73,6 +76,7 @@ def key_rows(history: QueryHistory, window: Window, rows: Integers, sort: str, m
     return [
         {
             "key": key,
+            "end": time_text(end),
             "count": count,
             "burst": burst,
             "min": minimum,
@@ -85,23 +89,24 @@ def key_rows(history: QueryHistory, window: Window, rows: Integers, sort: str, m
             "width": width,
             "alert": _alert(marks.get(number, ())),
         }
-        for number, key, count, burst, minimum, maximum, sub_windows, width, parts, how in columns
+        for number, key, end, count, burst, minimum, maximum, sub_windows, width, parts, how in columns
     ]
 
 
 def keys_answer(history: QueryHistory, asked: KeysAsked, marks: AlertMarks | None, version: int) -> dict[str, Any]:
     """What /api/keys answers: a page of the keys that match. Raises BadRequest for a sort that there is not."""
     sort, window = sort_of(history, asked.sort), window_at(history, asked.at)
-    rows, by_key, total = np.empty(0, np.int64), marks_by_key(marks, history.keys), 0
+    rows, by_key, total, silent = np.empty(0, np.int64), marks_by_key(marks, history.keys), 0, 0
     page: list[dict[str, Any]] = []
     drawn = sort if sort in history.estimates else usual_estimate(history)
     spark: dict[str, Any] = {"estimate": drawn, "first": None, "last": None, "windows": 0}
     if window is not None:
-        total = len(window.keys)
-        rows = matching_rows(history, window, asked.filter, sort, asked.order, by_key)
+        told, silent = shown_rows(history, window, asked.filter.silent), silent_keys(history, window)
+        total = len(told.rows)
+        rows = matching_rows(history, told.rows, asked.filter, sort, asked.order, by_key)
         shown = rows[asked.offset : asked.offset + asked.limit]
-        page = key_rows(history, window, shown, sort, by_key)
-        lines, times = _sparks(history, window, window.keys[shown], drawn, asked.spark)
+        page = key_rows(history, told, shown, sort, by_key)
+        lines, times = _sparks(history, window, told.rows.keys[shown], drawn, asked.spark)
         for row, line in zip(page, lines, strict=True):
             row["spark"] = line
         if times:
@@ -113,6 +118,7 @@ def keys_answer(history: QueryHistory, asked: KeysAsked, marks: AlertMarks | Non
         "order": asked.order,
         "at": None if window is None else time_text(window.end),
         "total": total,
+        "silent": silent,
         "matching": len(rows),
         "offset": asked.offset,
         "columns": list(history.estimates),

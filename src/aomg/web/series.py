@@ -57,6 +57,8 @@ def key_answer(
 ) -> dict[str, Any]:
     """What /api/key answers. Raises NotFound for a key that there is not. Some 10 microseconds for each window.
 
+    Whatever time is asked for, `first_end` and `newest_end` are of all windows of the key that are in memory.
+
     Where windows are missing there is one point with null for everything, so that lines break.
 
     Where there are more windows than points, windows of neighbouring periods share one: it is the whole row of the
@@ -65,6 +67,7 @@ def key_answer(
     """
     number = key_number(history, asked.key)
     windows, rows = _with_key(between(history, asked.since, asked.until), number)
+    first, newest = _first_and_newest(history.windows, number)
     period = period_of(ends_of(history.windows))
     ends = ends_of(windows)
     chosen, group, lone, each = _thinned(ends, _peaks(history, windows, rows), period, asked.points)
@@ -78,6 +81,9 @@ def key_answer(
         "query": history.name,
         "key": history.keys.labels(number),
         "unit": unit,
+        "first_end": None if first is None else time_text(first),
+        "newest_end": None if newest is None else time_text(newest),
+        "silent": newest is None or newest < history.windows[-1].end,
         "ends": [time_text(end) for end in _broken(ends[chosen].tolist(), lone, after)],
         "starts_seconds": (windows[-1].end - windows[-1].start) / 1e6 if windows else None,
         "counts": _broken([int(window.count[row]) for window, row in points], lone),
@@ -97,6 +103,13 @@ def _with_key(windows: Sequence[Window], number: int) -> tuple[list[Window], lis
             found.append(window)
             rows.append(int(row))
     return found, rows
+
+
+def _first_and_newest(windows: Sequence[Window], number: int) -> tuple[int | None, int | None]:
+    """The ends of the first and the last window that have a key. Looks at windows from both ends, until one has it."""
+    first = next((window.end for window in windows if window.row(number) is not None), None)
+    newest = next((window.end for window in reversed(windows) if window.row(number) is not None), None)
+    return first, newest
 
 
 def _peaks(history: QueryHistory, windows: Sequence[Window], rows: Sequence[int]) -> NDArray[np.float64]:

@@ -3,7 +3,8 @@
 // A view is a module with
 //     export const title = "Alerts";                       (optional: for the window's title)
 //     export async function open(place, address) -> {refresh(), close(), moved()?}
-// place: an empty element, the view's own until close(). address: see address.js; address.change() notes what is shown.
+// place: the view's own element; what the view shows it puts there by replaceChildren(). address: see address.js;
+// address.change() notes what is shown.
 // refresh(): there is new data; may be async, is never called again before it is done, and keeps scroll, focus and
 // selection. close(): end requests, listeners and plots. moved(): the address changed by back or forward while the path
 // stays; without it the view is closed and opened anew. When open() is called, live.status is known.
@@ -26,6 +27,7 @@ const VIEWS = {
 const place = document.getElementById("place");
 const address = new Address(go);
 let view = null;
+let room = null; // the element of the view that is open, or being opened
 let shownPath = null;
 let opening = 0;
 let refreshing = false;
@@ -38,6 +40,8 @@ async function show() {
     view.moved();
     return;
   }
+  // a view that is still being opened goes at once: it may end whenever it likes, and nobody sees it
+  if (view === null) room?.remove();
   close();
   shownPath = address.path;
   for (const link of document.querySelectorAll("#views a")) {
@@ -51,9 +55,10 @@ async function show() {
   try {
     const [module] = await Promise.all([load(), live.status ?? status()]);
     if (mine !== opening) return;
-    place.replaceChildren();
+    room = element("div", {class: "view"}, element("p", {class: "waiting"}, "Loading …"));
+    place.replaceChildren(room);
     name(module.title);
-    const opened = await module.open(place, address);
+    const opened = await module.open(room, address);
     if (mine === opening) view = opened;
     else opened?.close();
   } catch (error) {
@@ -74,7 +79,7 @@ function failed(error) {
   place.replaceChildren(notice(
     known ? error.message : "This view could not be shown",
     known ? error.whatToDo : "Load the page again. If it stays so, the browser's console says more.",
-    element("p", null, error.status === 401 ? element("a", {href: "/login", "data-leave": true}, "Sign in") : element("button", {type: "button", onclick: show}, "Try again")),
+    element("p", null, error.status === 401 ? element("a", {href: signIn(), "data-leave": true}, "Sign in") : element("button", {type: "button", onclick: show}, "Try again")),
   ));
 }
 
@@ -120,8 +125,9 @@ async function refresh() {
 
 const banners = document.getElementById("banners");
 
-function banner(kind, title, text) {
-  return {kind, title, text: text ?? ""};
+// signIn: the text of a link to where one signs in, or "".
+function banner(kind, title, text, signIn = "") {
+  return {kind, title, text: text ?? "", signIn};
 }
 
 function header() {
@@ -140,7 +146,9 @@ function header() {
     mark(count, "role", many === 0 ? null : "img");
   }
   const wanted = [];
-  if (live.state === "lost") {
+  if (live.failure?.status === 401) {
+    wanted.push(banner("lost", "The token was changed, or your sign-in has ended.", "What you see is what the server told before.", "Sign in again"));
+  } else if (live.state === "lost") {
     wanted.push(banner("lost", "The server does not answer.", "What you see is what it told last. The page goes on by itself as soon as it answers; look whether aomg still runs."));
   }
   const loading = known?.loading;
@@ -151,18 +159,29 @@ function header() {
     const since = known.stale.seconds === null || known.stale.seconds === undefined ? "Results are stale." : `Results are stale: nothing new for ${duration(known.stale.seconds)}.`;
     wanted.push(banner("stale", since, [known.stale.because, known.stale.what_to_do].filter(Boolean).map(sentence).join(" ")));
   }
+  // what stale results tell is told already
+  if (known?.note && !known.stale) wanted.push(banner("note", "", sentence(known.note)));
   for (const problem of known?.problems ?? []) wanted.push(banner("problem", "Problem:", problem));
   while (banners.children.length > wanted.length) banners.lastChild.remove();
   wanted.forEach((one, position) => {
     let line = banners.children[position];
     if (line === undefined) {
-      line = element("p", {class: "banner"}, element("strong"), element("span"));
+      line = element("p", {class: "banner"}, element("strong"), element("span"), element("a", {"data-leave": true, onclick: (event) => { event.currentTarget.href = signIn(); }}));
       banners.append(line);
     }
     mark(line, "data-kind", one.kind);
     write(line.children[0], one.title);
     write(line.children[1], one.text);
+    mark(line.children[2], "href", one.signIn === "" ? null : signIn());
+    mark(line.children[2], "hidden", one.signIn === "");
+    write(line.children[2], one.signIn);
+    mark(line, "aria-live", one.kind === "note" ? "off" : null); // its times pass: nobody wants to hear of each
   });
+}
+
+// The guard sends whoever has to sign in to /login, and from there back to what is shown.
+function signIn() {
+  return location.pathname + location.search;
 }
 
 function sentence(text) {

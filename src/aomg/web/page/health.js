@@ -6,7 +6,7 @@ import {healthFigure, phaseColour, phaseOf, phasesOf, PICTURES, withNewlyLate} f
 import {live} from "./live.js";
 import {draw} from "./plot.js";
 import {brief, bytes, duration, share, timeWithUtc, when, whole, width} from "./shown.js";
-import {sentence, verdict} from "./verdict.js";
+import {verdict} from "./verdict.js";
 
 export const title = "Health";
 const MOST = 50;
@@ -25,9 +25,9 @@ class HealthView {
 
   async start() {
     await this.load();
+    if (!this.place.isConnected) throw new Superseded(); // another view was opened meanwhile
     this.state = element("h1", {class: "mark verdict"});
     this.reasons = element("ul", {class: "reasons"});
-    this.note = element("p", {class: "soft small", hidden: true});
     this.cards = element("dl", {class: "cards"});
     this.missing = element("div", {class: "missing", hidden: true});
     this.pictures = PICTURES.map((picture) => {
@@ -42,7 +42,7 @@ class HealthView {
     this.details = element("details", {class: "panel as-table", ontoggle: () => this.table()}, element("summary", null, "Micro-batches as a table"), element("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "The newest micro-batches"}, element("table", null, element("thead", null, this.headRow), this.body)));
     this.plots = element("div", {class: "multiples"});
     this.place.replaceChildren(element("div", {class: "health-view"},
-      element("header", {class: "head"}, this.state, element("a", {class: "button end", href: "/api/health.csv", download: true}, "CSV")), this.note, this.reasons, this.cards, this.missing, this.plots,
+      element("header", {class: "head"}, this.state, element("a", {class: "button end", href: "/api/health.csv", download: true}, "CSV")), this.reasons, this.cards, this.missing, this.plots,
       element("div", {class: "pair"}, this.refused, this.receivers), this.details));
     this.show();
     await this.paint();
@@ -60,8 +60,6 @@ class HealthView {
     write(this.state, found.said);
     this.reasons.hidden = found.reasons.length === 0;
     this.reasons.replaceChildren(...found.reasons.map(({what, whatToDo}) => element("li", null, element("strong", null, what), whatToDo ? ` ${whatToDo}` : null)));
-    this.note.hidden = !health.note;
-    write(this.note, sentence(health.note ?? ""));
     const told = this.numbers().filter(([, value]) => health.batches.length > 0 || value !== "–");
     this.cards.replaceChildren(...told.map(([name, value, more]) => element("div", {class: "figure", "data-number": name}, element("dt", null, name), element("dd", {class: "value"}, value), more ? element("dd", {class: "small soft"}, more) : null)));
     const none = health.batches.length === 0;
@@ -92,7 +90,7 @@ class HealthView {
       ["Checkpoint", health.checkpoint_age_seconds === null || health.checkpoint_age_seconds === undefined ? "–" : `${duration(Math.round(health.checkpoint_age_seconds))} ago`, "a restart goes on from here"],
       ["Undelivered alerts", last ? whole(undelivered) : "–", undelivered ? "are tried again" : ""],
       ["Memory for history", bytes(server?.history_bytes), server?.most_bytes ? `${share(server.history_bytes / server.most_bytes)} of ${bytes(server.most_bytes)}; then the oldest windows go` : ""],
-      ["Viewers", whole(server?.viewers), "see this page now"],
+      ["Viewers", whole(server?.viewers), server?.viewers === 1 ? "browser sees this page now" : "browsers see this page now"],
     ];
   }
 

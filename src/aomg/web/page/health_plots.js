@@ -1,8 +1,9 @@
 // The small pictures of the health view: one question each, all over the same time.
 
 import {asText, look} from "./plot.js";
-import {scaled, TIME_TICKS} from "./scales.js";
-import {bytes, brief, duration, wallClock, whole} from "./shown.js";
+import {scaled} from "./scales.js";
+import {bytes, brief, duration, whole} from "./shown.js";
+import {timeAxis} from "./ticks.js";
 
 const PHASES = ["find", "plan", "compute", "write", "commit"];
 export const PATTERNS = ["", "/", ".", "\\", "x"];
@@ -29,7 +30,8 @@ export function withNewlyLate(batches) {
 
 export function healthFigure(picture, batches, width) {
   const colours = look();
-  const x = batches.map((batch) => wallClock(batch.at));
+  const x = batches.map((batch) => Date.parse(batch.at));
+  const range = timeRange(x);
   const highest = Math.max(0, ...batches.map((batch) => picture.of(batch) ?? 0));
   const axis = highest > 0 ? {...scaled([0, highest * 1.12], false, picture.unit ?? null, 150)} : {range: [0, 1], tickvals: [0], ticktext: ["0"]};
   if (picture.bytes && highest > 0) {
@@ -41,10 +43,17 @@ export function healthFigure(picture, batches, width) {
     data: traces(picture, batches, x, colours),
     layout: {
       showlegend: false, hovermode: "x", hoverdistance: -1, barmode: "stack", bargap: 0, height: 190, margin: {l: 8, r: 10, t: 8, b: 8}, dragmode: false,
-      xaxis: {type: "date", fixedrange: true, tickformatstops: TIME_TICKS, nticks: Math.max(3, Math.floor(width / 110)), showgrid: false, showspikes: true, spikemode: "across", spikethickness: 1, spikecolor: colours.soft, spikedash: "solid"},
+      xaxis: {type: "linear", range, fixedrange: true, ...timeAxis(...range, width), zeroline: false, showgrid: false, showspikes: true, spikemode: "across", spikethickness: 1, spikecolor: colours.soft, spikedash: "solid"},
       yaxis: {fixedrange: true, ...axis, zeroline: false},
     },
   };
+}
+
+// From the first batch to the last, with room for half a bar at both ends: the same in all pictures.
+function timeRange(x) {
+  const [first, last] = [Math.min(...x), Math.max(...x)];
+  const half = x.length > 1 ? (last - first) / (x.length - 1) / 2 : 30000;
+  return [first - half, last + half];
 }
 
 function traces(picture, batches, x, colours) {

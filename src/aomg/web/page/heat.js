@@ -1,7 +1,7 @@
 // The worst keys over time: a row a key, a column a window (or some), colour by quantile. Drawn after the table.
 
 import {keyAddress} from "./address.js";
-import {Superseded} from "./api.js";
+import {queryText, Superseded} from "./api.js";
 import {element, mark, write} from "./element.js";
 import {asText, draw, look} from "./plot.js";
 import {keyText, quantity, tick, timeWithUtc, titleOf, unitFor} from "./shown.js";
@@ -23,7 +23,8 @@ export function heatMap(address, ask, queryNow, asked) {
   const plot = element("div", {class: "plot", tabindex: "0", role: "group", "aria-roledescription": "heat map"});
   const legend = element("div", {class: "legend", "aria-hidden": "true"});
   const told = element("p", {class: "told", "aria-live": "polite"}, "");
-  const panel = element("section", {class: "panel heat", "aria-label": "Heat map"}, element("div", {class: "head"}, heading, element("label", {class: "end small soft"}, "Span ", span)), legend, plot, told);
+  const csv = element("a", {class: "button", download: true, title: "What the heat map shows"}, "CSV");
+  const panel = element("section", {class: "panel heat", "aria-label": "Heat map"}, element("div", {class: "head"}, heading, element("label", {class: "end small soft"}, "Span ", span), csv), legend, plot, told);
 
   let data = null;
   let drawn = null;
@@ -31,7 +32,9 @@ export function heatMap(address, ask, queryNow, asked) {
   let closed = false;
   let last = 0;
   let timer = 0;
-  let cell = null;
+  let chosen = null; // by the keyboard: {key, end}
+  let pointed = null; // by the pointer: the same
+  let cell = null; // where the chosen one is in the data: [row, column]
   let running = false;
   let again = false;
 
@@ -68,7 +71,9 @@ export function heatMap(address, ask, queryNow, asked) {
       span.value = SPANS.some(([value]) => value === address.get("span")) ? address.get("span") : "";
       const newest = at || queryNow().newest_end;
       const from = seconds > 0 && newest ? new Date(new Date(newest).getTime() - seconds * 1000).toISOString() : "";
-      const answer = await ask("/api/heatmap", {...rest, quantile: estimate(), rows: ROWS, columns: COLUMNS, from, to: at}, "heat");
+      const wanted = {...rest, quantile: estimate(), rows: ROWS, columns: COLUMNS, from, to: at};
+      csv.href = "/api/heatmap.csv" + queryText(wanted);
+      const answer = await ask("/api/heatmap", wanted, "heat");
       if (closed) return;
       data = answer;
       await show();
@@ -86,13 +91,12 @@ export function heatMap(address, ask, queryNow, asked) {
 
   async function show() {
     const title = titleOf(query, data.quantile);
-    const worst = data.matching > data.keys.length ? `the first ${data.keys.length} of ${data.matching.toLocaleString("en")} keys` : `all ${data.keys.length} keys`;
     write(heading, `${title} over time`);
     mark(panel, "hidden", data.keys.length === 0 || data.ends.length === 0);
     if (panel.hidden) return;
-    if (cell && (cell[0] >= data.keys.length || cell[1] >= data.ends.length)) cell = null;
-    if (cell === null) write(told, usual(worst));
-    mark(plot, "aria-label", `${title} of ${worst}, ${data.ends.length} columns of time. Arrow keys go from cell to cell, Enter opens the key at that time.`);
+    choose(chosen);
+    say();
+    mark(plot, "aria-label", `${title} of ${which()}, ${data.ends.length} columns of time. Arrow keys go from cell to cell, Enter opens the key at that time.`);
     plot.style.height = `${heightOf(data.keys.length)}px`;
     if (drawn === null) {
       drawn = await draw(plot, figure);
@@ -106,14 +110,37 @@ export function heatMap(address, ask, queryNow, asked) {
       });
       plot.on("plotly_hover", (event) => {
         const found = place(event);
-        if (found) write(told, describe(found));
+        if (!found) return;
+        pointed = named(found);
+        say();
       });
-      plot.on("plotly_unhover", () => write(told, cell ? describe(cell) : usual(worst)));
+      plot.on("plotly_unhover", () => {
+        pointed = null;
+        say();
+      });
     } else await drawn.update();
     mark(panel, "data-drawn", "true");
   }
 
-  const usual = (worst) => `${worst[0].toUpperCase()}${worst.slice(1)}, in the order of the table${data.windows_per_column > 1 ? `; the highest of ${data.windows_per_column} windows in each column` : ""}. ◆ burst`;
+  const which = () => (data.matching > data.keys.length ? `the first ${data.keys.length} of ${data.matching.toLocaleString("en")} keys` : `all ${data.keys.length} keys`);
+
+  function usual() {
+    const keys = which();
+    return `${keys[0].toUpperCase()}${keys.slice(1)}, in the order of the table${data.windows_per_column > 1 ? `; the highest of ${data.windows_per_column} windows in each column` : ""}. ◆ burst`;
+  }
+
+  // A cell is chosen by its key and its time: rows and columns move as windows come.
+  const named = ([row, column]) => ({key: JSON.stringify(data.keys[row]), end: data.ends[column]});
+
+  function choose(one) {
+    cell = one && whereIs(one, data);
+    chosen = cell && one;
+  }
+
+  function say() {
+    const found = (pointed && whereIs(pointed, data)) ?? cell;
+    write(told, found ? describe(found) : usual());
+  }
 
   // As high as the table beside it, else by the number of rows.
   function heightOf(rows) {
@@ -142,12 +169,13 @@ export function heatMap(address, ask, queryNow, asked) {
     if (data === null || drawn === null) return;
     const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
     if (event.key === "Enter" && cell) openCell(cell);
-    else if (event.key === "Escape" && cell) cell = null;
+    else if (event.key === "Escape" && cell) choose(null);
     else if (step) {
       const [row, column] = cell ?? [-step[0], data.ends.length - 1 - step[1]];
-      cell = [Math.min(Math.max(row + step[0], 0), data.keys.length - 1), Math.min(Math.max(column + step[1], 0), data.ends.length - 1)];
-      write(told, describe(cell));
+      choose(named([Math.min(Math.max(row + step[0], 0), data.keys.length - 1), Math.min(Math.max(column + step[1], 0), data.ends.length - 1)]));
     } else return;
+    pointed = null;
+    say();
     event.preventDefault();
     drawn.update();
   });
@@ -168,6 +196,16 @@ export function heatMap(address, ask, queryNow, asked) {
       drawn?.close();
     },
   };
+}
+
+// The [row, column] of a key and a time, or null where they are gone. A column of several windows has those up to its end.
+export function whereIs({key, end}, {keys, ends, windows_per_column: many}) {
+  const row = keys.findIndex((one) => JSON.stringify(one) === key);
+  const at = Date.parse(end);
+  const times = ends.map((one) => Date.parse(one));
+  const column = times.findIndex((time) => time >= at);
+  const isThere = times[column] === at || (many > 1 && (column > 0 || times[0] - at < times[1] - times[0]));
+  return row < 0 || column < 0 || !isThere ? null : [row, column];
 }
 
 // Columns at their times; where windows are missing, columns without colour, so that the others keep their width.

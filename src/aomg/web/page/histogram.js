@@ -1,7 +1,7 @@
 // The histogram of one window of a key: bars whose area is their number of events, and the quantiles in it.
 
 import {Failure} from "./api.js";
-import {element, write} from "./element.js";
+import {element, mark, write} from "./element.js";
 import {asText, draw, look} from "./plot.js";
 import {scaled} from "./scales.js";
 import {quantity, share, timeWithUtc, whole} from "./shown.js";
@@ -10,19 +10,23 @@ import {sentence} from "./verdict.js";
 const BARS = 90;
 const HINT = "Point at a bar to see its events.";
 
-// Puts a histogram into place; {show(answer or Failure, lines), close()}. lines: [{title, value, colour, dash}].
+// Puts a histogram into place; {show(answer or Failure, lines, unit, csv), close()}. lines: [{title, value, colour, dash}];
+// csv: the address of the same as CSV.
 export function histogramPanel(place) {
+  const download = element("a", {class: "small end", download: true, hidden: true}, "CSV");
   const told = element("p", {class: "soft small told"});
   const plot = element("div", {class: "plot", role: "img", tabindex: "0"});
   const what = element("p", {class: "readout small", "aria-live": "polite"});
-  place.append(told, plot, what);
+  place.append(element("div", {class: "head"}, element("h2", {id: "histogram-title"}, "Histogram of the window"), download), told, plot, what);
   let drawn = null;
   let drawing = null;
   let now = null;
 
-  async function show(answer, lines, unit) {
+  async function show(answer, lines, unit, csv) {
     const missing = answer instanceof Failure;
     plot.hidden = what.hidden = missing;
+    mark(download, "hidden", missing);
+    mark(download, "href", missing ? null : csv);
     if (missing) {
       told.replaceChildren(element("strong", null, sentence(answer.message)), " ", sentence(answer.whatToDo));
       return;
@@ -35,11 +39,12 @@ export function histogramPanel(place) {
     drawing ??= draw(plot, () => figure(now, plot.clientWidth)).then((handle) => {
       drawn = handle;
       plot.on("plotly_hover", ({points}) => say(points[0]?.customdata));
-      plot.on("plotly_unhover", () => write(what, HINT));
+      plot.on("plotly_unhover", () => (chosen === null ? write(what, HINT) : say(barAt(chosen))));
       write(what, HINT);
     });
     if (drawn !== null) await drawn.update();
     else await drawing;
+    if (chosen !== null) say(barAt(chosen));
   }
 
   function say(at) {
@@ -49,13 +54,23 @@ export function histogramPanel(place) {
     write(what, `${quantity(bar.low, now.unit)} to ${quantity(bar.high, now.unit)}: ${whole(bar.count)} events (${share(bar.count / now.answer.count)}); ${share(below / now.answer.count)} are below ${quantity(bar.high, now.unit)}`);
   }
 
-  let chosen = -1;
+  let chosen = null; // a value in the bar that the keyboard chose: bars are others as windows come
+
+  function barAt(value) {
+    const found = now.bars.findIndex((bar) => value < bar.high);
+    return found < 0 ? now.bars.length - 1 : found;
+  }
+
   plot.addEventListener("keydown", (event) => {
     const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
     if (step === undefined || now === null) return;
     event.preventDefault();
-    chosen = Math.min(Math.max(chosen + step, 0), now.bars.length - 1);
-    say(chosen);
+    const at = Math.min(Math.max((chosen === null ? -1 : barAt(chosen)) + step, 0), now.bars.length - 1);
+    chosen = (now.bars[at].low + now.bars[at].high) / 2;
+    say(at);
+  });
+  plot.addEventListener("blur", () => {
+    chosen = null;
   });
 
   return {

@@ -2,11 +2,13 @@
 
 import {element, mark, write} from "./element.js";
 import {drawSpark, sparkline} from "./spark.js";
-import {brief, interval, keyText, quantity, unitFor, whole, width} from "./shown.js";
+import {brief, duration, interval, keyText, quantity, timeWithUtc, unitFor, whole, width} from "./shown.js";
 
-export function keyRow(query, addressOf) {
+// addressOf(row): where its link leads; silentNow(): whether rows are of silent keys, each of its own newest window.
+export function keyRow(query, addressOf, silentNow) {
   const units = query.estimates.map((one) => unitFor(query, one.name));
   let chosen = null;
+  let at = null; // the end of the window that is shown; rows of silent keys are older
 
   function make() {
     const link = element("a", {tabindex: "-1"}, "");
@@ -17,10 +19,11 @@ export function keyRow(query, addressOf) {
     const events = element("div", {class: "cell number small events", role: "cell"}, "");
     const alert = element("span", {class: "mark", hidden: true}, "");
     const burst = element("span", {class: "mark", "data-state": "burst", hidden: true, title: "The newest part of the window has a much heavier tail than the part before"}, "burst");
+    const silent = element("span", {class: "mark", "data-state": "silent", hidden: true}, "");
     const row = element("div", {class: "line row", role: "row"},
       element("div", {class: "cell key", role: "cell"}, link), element("div", {class: "cell trend", role: "cell"}, spark.svg), estimates, wide, events,
-      element("div", {class: "cell states", role: "cell"}, alert, burst));
-    row.cells = {link, spark, estimates, wide, events, alert, burst};
+      element("div", {class: "cell states", role: "cell"}, alert, burst, silent));
+    row.cells = {link, spark, estimates, wide, events, alert, burst, silent};
     row.shown = undefined;
     return row;
   }
@@ -43,7 +46,7 @@ export function keyRow(query, addressOf) {
     }
     const name = keyText(data.key);
     write(cells.link, name);
-    mark(cells.link, "href", addressOf(data.key));
+    mark(cells.link, "href", addressOf(data));
     mark(cells.link, "title", keyText(data.key, true));
     mark(cells.link, "aria-label", keyText(data.key, true));
     drawSpark(cells.spark, data.spark, 100);
@@ -58,6 +61,12 @@ export function keyRow(query, addressOf) {
     write(cells.events, brief(data.count));
     mark(cells.events, "title", `${whole(data.count)} events in ${data.sub_windows} parts of the window; lowest ${quantity(data.min, query.unit)}, highest ${quantity(data.max, query.unit)}`);
     mark(cells.burst, "hidden", !data.burst);
+    const silent = silentNow() && at !== null;
+    mark(cells.silent, "hidden", !silent);
+    if (silent) {
+      mark(cells.silent, "title", `Its newest window, of which this row tells, ended ${timeWithUtc(data.end)}`);
+      write(cells.silent, `silent ${duration((Date.parse(at) - Date.parse(data.end)) / 1000)}`);
+    }
     mark(cells.alert, "hidden", !data.alert);
     if (data.alert) {
       mark(cells.alert, "data-state", data.alert.state);
@@ -68,6 +77,7 @@ export function keyRow(query, addressOf) {
 
   // An answer came: which estimate is the chosen one.
   function about_answer(answer) {
+    at = answer.at;
     chosen = query.estimates.some((one) => one.name === answer.sort) ? answer.sort : answer.spark?.estimate ?? null;
   }
 

@@ -1,18 +1,18 @@
 // What the server tells by itself: that something changed. The connection is kept up, and its state can be seen.
 
 import {asker, Failure, Superseded} from "./api.js";
+import {Stream} from "./stream.js";
 
-const AGAIN_AFTER = [1000, 1000, 2000, 3000, 5000];
 const LOOK_EVERY = 10000;
+const LATE_AFTER = 1000;
 
-// live.status: the newest /api/status; live.state: "connecting", "live" or "lost"; live.failure: why, or null.
+// live.status: the newest /api/status; live.state: "connecting", "live" or "lost"; live.failure: why the newest status
+// could not be had, or null; live.version: the newest that was told.
 export const live = {status: null, state: "connecting", failure: null, version: null};
 
 const ask = asker();
 const told = new Set();
-let source = null;
-let attempts = 0;
-let timer = null;
+const stream = new Stream(hear);
 let asking = null;
 
 // Calls back with "changed" (there is new data), "status" (live.status is newer) or "state" (of the connection).
@@ -50,49 +50,60 @@ function become(state) {
   tell("state");
 }
 
-export function connect() {
-  clearTimeout(timer);
-  source?.close();
-  source = new EventSource("/api/events");
-  source.addEventListener("open", () => {
-    attempts = 0;
-    become("live");
-  });
-  source.addEventListener("changed", (event) => {
-    become("live");
-    attempts = 0;
-    const known = live.version === null ? live.status?.version : null;
-    live.version = Number(event.lastEventId);
-    // the first event tells of what was just asked for; after a lost connection the same number may mean other data
-    if (live.version !== known) tell("changed");
-  });
-  source.addEventListener("error", () => {
+function hear({what, version, again}) {
+  if (what === "lost") {
     become("lost");
-    // We connect again ourselves: browsers give up where the server answers with an error, and differ in how they wait.
-    source.close();
-    clearTimeout(timer);
-    timer = setTimeout(connect, AGAIN_AFTER[Math.min(attempts, AGAIN_AFTER.length - 1)]);
-    attempts += 1;
-  });
+    status().catch(() => tell("state")); // why: does it not answer, or does it ask for another token?
+    return;
+  }
+  become("live");
+  if (what !== "changed") return;
+  // the first event tells of what was just asked for; after a lost connection the same number may mean other data
+  const known = live.version === null ? live.status?.version : again ? live.version : null;
+  live.version = version;
+  if (version !== known) tell("changed");
 }
 
-// Results may become stale without any event, and a proxy may keep a dead connection open: so we also look by ourselves.
+// Results may become stale without any event, and a proxy, or another tab, may keep a dead stream: so we also look.
+async function look() {
+  if (document.hidden) return;
+  const before = live.version;
+  try {
+    await status();
+  } catch {
+    tell("state");
+    return;
+  }
+  const {version} = live.status;
+  if (version === before) return;
+  await new Promise((done) => setTimeout(done, LATE_AFTER)); // the event may be on its way
+  if (document.hidden || live.version !== before) return;
+  live.version = version;
+  tell("changed");
+  stream.again();
+}
+
+function inSight() {
+  if (!stream.runs) stream.start();
+  else if (live.state === "lost") stream.hurry();
+  tell("changed");
+}
+
+function outOfSight() {
+  stream.stop();
+  live.version = null;
+  become("connecting");
+}
+
 export function watch() {
-  connect();
-  setInterval(() => {
-    if (!document.hidden) status().catch(() => tell("state"));
-  }, LOOK_EVERY);
-  document.addEventListener("visibilitychange", () => {
-    if (document.hidden) return;
-    if (live.state === "lost") connect();
-    tell("changed");
-  });
+  if (!document.hidden) stream.start();
+  setInterval(look, LOOK_EVERY);
+  document.addEventListener("visibilitychange", () => (document.hidden ? outOfSight() : inSight()));
   addEventListener("online", () => {
-    if (live.state === "lost") connect();
+    if (live.state === "lost") stream.hurry();
   });
-  // a page that is left must not hold a connection: browsers allow six to a server
-  addEventListener("pagehide", () => source?.close());
+  addEventListener("pagehide", outOfSight);
   addEventListener("pageshow", (event) => {
-    if (event.persisted) connect();
+    if (event.persisted && !document.hidden) inSight();
   });
 }

@@ -2,13 +2,13 @@
 
 import {keyAddress} from "./address.js";
 import {asker, queryText, Superseded} from "./api.js";
-import {element, mark, notice, write} from "./element.js";
+import {element, mark} from "./element.js";
 import {heatMap} from "./heat.js";
 import {filters} from "./filters.js";
 import {keyRow} from "./key_row.js";
 import {live} from "./live.js";
+import {empty, nothingYet, summarize, unknownQuery} from "./overview_said.js";
 import {Rows} from "./rows.js";
-import {duration, timeWithUtc, titleOf, whole} from "./shown.js";
 
 export const title = "Overview";
 const SPARK = 60;
@@ -54,7 +54,7 @@ export function question(address, query) {
   const sort = address.get("sort") || defaultSort(query);
   const asked = {
     query: query.name, sort, order: address.get("order") || (sort === "key" ? "asc" : "desc"), search: address.get("search"),
-    alert: address.get("alert"), burst: address.get("burst"), at: address.get("at"),
+    alert: address.get("alert"), burst: address.get("burst"), silent: address.get("silent"), at: address.get("at"),
   };
   for (const [label, value] of Object.entries(address.labels("where."))) asked[`where.${label}`] = value;
   return asked;
@@ -91,7 +91,8 @@ function table(place, address, ask, given) {
     changed({sort: sort === defaultSort(query) ? null : sort, order: order === (sort === "key" ? "asc" : "desc") ? null : order});
   });
   layOut(keys, both, query);
-  const lines = keyRow(query, (key) => keyAddress(query.name, key, address.get("at") || null));
+  const silent = () => address.get("silent") === "true";
+  const lines = keyRow(query, (row) => keyAddress(query.name, row.key, silent() ? row.end : address.get("at") || null), silent);
   const rows = new Rows({
     scroll, all, seen, make: lines.make, fill: lines.fill,
     identity: (row) => JSON.stringify(Object.values(row.key)),
@@ -201,44 +202,4 @@ function layOut(keys, both, query) {
   keys.style.setProperty("--span", String(Math.floor(12 / Math.min(Math.max(many, 1), 4))));
   mark(keys, "data-many", more > 0);
   mark(both, "data-beside", many <= 4 && query.labels.length <= 2);
-}
-
-function summarize(place, answer, query, address, changed) {
-  const {matching, total, at} = answer;
-  const counted = matching === total ? `${whole(total)} keys` : `${whole(matching)} of ${whole(total)} keys`;
-  const size = query.size_seconds ? `, ${duration(query.size_seconds)} long` : "";
-  const parts = [counted, `${answer.order === "desc" ? "highest" : "lowest"} ${{key: "key", count: "number of events", width: "interval width", alert: "alert state"}[answer.sort] ?? titleOf(query, answer.sort)} first`];
-  if (answer.sort === "key" || answer.sort === "alert") parts[1] = `sorted by ${answer.sort === "key" ? "key" : "state"}`;
-  if (place.children.length !== 4) place.replaceChildren(element("strong"), element("span"), element("span"), element("button", {type: "button", class: "quiet", hidden: true, onclick: () => changed({at: null})}, "Back to the newest window"));
-  write(place.children[0], parts[0]);
-  write(place.children[1], parts[1]);
-  write(place.children[2], at === null ? "no window yet" : `window ending ${timeWithUtc(at)}${size}`);
-  mark(place.children[3], "hidden", address.get("at") === "");
-}
-
-function empty(answer, address, changed) {
-  if (answer.total === 0) return [element("p", null, element("strong", null, "No key has a window here yet. "), "As soon as the monitor writes one, it appears by itself.")];
-  const clear = {search: null, alert: null, burst: null};
-  for (const label of Object.keys(address.labels("where."))) clear[`where.${label}`] = null;
-  const exact = Object.keys(address.labels("where.")).length > 0 ? " Filters of labels compare whole values; the search box finds parts of them." : "";
-  return [
-    element("p", null, element("strong", null, `None of ${whole(answer.total)} keys matches. `), exact),
-    element("p", null, element("button", {type: "button", onclick: () => changed(clear)}, "Show all keys")),
-  ];
-}
-
-function nothingYet() {
-  const known = live.status;
-  const loading = known?.loading && known.loading.done < known.loading.of;
-  if (loading) return notice("Reading stored results", "The newest windows appear in a moment.");
-  return notice(
-    "No results yet",
-    "This page shows what the monitor writes, as soon as it does: nothing needs to be loaded again.",
-    element("p", null, "Start the monitor with ", element("code", null, "aomg run CONFIG.yaml"), ", or see it at work with ", element("code", null, "aomg demo"), "."),
-    element("p", null, "If it runs already, look whether the folder that it writes to (", element("code", null, "sinks: results: parquet"), ") is the one that is served here."),
-  );
-}
-
-function unknownQuery(name, known) {
-  return notice("There is no such query", `Nothing is called ${name} here.`, element("p", null, "There is ", known.map((one, position) => [position ? ", " : "", element("a", {href: `/${queryText({query: one.name})}`}, one.name)]), "."));
 }

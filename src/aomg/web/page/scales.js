@@ -1,13 +1,7 @@
-// The ticks of axes: of time, and of quantities with their unit (500 µs, 1 ms, 2 ms).
+// The ticks of axes of quantities, with their unit (500 µs, 1 ms, 2 ms).
 
 import {asText} from "./plot.js";
 import {quantity} from "./shown.js";
-
-// How an axis of time says its ticks, by their distance in milliseconds.
-export const TIME_TICKS = [
-  {dtickrange: [null, 1000], value: "%H:%M:%S.%L"}, {dtickrange: [1000, 60000], value: "%H:%M:%S"},
-  {dtickrange: [60000, 86400000], value: "%H:%M\n%-d %b"}, {dtickrange: [86400000, null], value: "%-d %b\n%Y"},
-];
 
 // The range and the ticks of an axis. tall: its length in pixels.
 export function scaled([low, high], log, unit, tall) {

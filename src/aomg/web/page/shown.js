@@ -6,6 +6,8 @@ const SECONDS = {us: 1e-6, ms: 1e-3, s: 1};
 // below 1,000 of a unit it is shown in that unit
 const STEPS = [["ns", 1e-9], ["µs", 1e-6], ["ms", 1e-3], ["s", 1], ["min", 60], ["h", 3600], ["d", 86400]];
 const NOTHING = "–";
+// The ends of an interval are told with seven digits, rounded outwards: those of one number are at most so far apart.
+const SEVEN_DIGITS = 2.1e-6;
 
 // In which unit a number is shown: {name, scale}; shown = number / scale.
 export function unitOf(number, unit) {
@@ -55,10 +57,10 @@ function plain(number) {
 }
 
 // "4.20..4.23" in the unit in which the value is shown. The low end is rounded down and the high end up, so that what
-// is shown holds too. "exact" where both ends are one number (to the 7 digits that the page is told).
+// is shown holds too. "exact" where both ends are one number.
 export function interval(value, low, high, unit = null) {
   if (low === null || high === null || low === undefined || high === undefined) return "";
-  if (high - low <= 2.5e-7 * Math.max(Math.abs(low), Math.abs(high))) return "exact";
+  if (high - low <= SEVEN_DIGITS * Math.max(Math.abs(low), Math.abs(high))) return "exact";
   const share = unit === "share";
   const scale = share ? 0.01 : unitOf(value ?? high, unit).scale;
   const [bottom, top] = [low / scale, high / scale];
@@ -88,7 +90,7 @@ export function share(number) {
 export function width(relative) {
   if (relative === null || relative === undefined) return NOTHING;
   const percent = relative * 100;
-  if (percent <= 2.5e-5) return "0\u00a0%";
+  if (relative <= SEVEN_DIGITS) return "0\u00a0%";
   if (percent < 0.01) return "<0.01\u00a0%";
   if (percent >= 1000) return ">999\u00a0%";
   return `${fixed(percent, percent < 1 ? 2 : percent < 10 ? 1 : 0)}\u00a0%`;
@@ -187,13 +189,6 @@ export function timeWithUtc(text) {
 export function when(text, beside = false) {
   if (text === null || text === undefined) return document.createTextNode(NOTHING);
   return element("time", {datetime: text, title: `${text} (UTC)`}, beside ? timeWithUtc(text) : time(text));
-}
-
-// What Plotly's date axes take: the viewer's clock, as text without a zone.
-export function wallClock(text) {
-  const date = text instanceof Date ? text : new Date(text);
-  const two = (number, digits = 2) => String(number).padStart(digits, "0");
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${two(date.getMilliseconds(), 3)}`;
 }
 
 // -- Keys --------------------------------------------------------------------------------------------------------------

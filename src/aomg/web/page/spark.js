@@ -21,8 +21,9 @@ export function drawSpark(spark, values, wide = WIDTH) {
   if (spark.shown === drawn.d) return;
   spark.shown = drawn.d;
   mark(spark.path, "d", drawn.d);
-  mark(spark.point, "cx", drawn.last?.[0] ?? -9);
-  mark(spark.point, "cy", drawn.last?.[1] ?? -9);
+  mark(spark.point, "hidden", drawn.last === null);
+  mark(spark.point, "cx", drawn.last?.[0]);
+  mark(spark.point, "cy", drawn.last?.[1]);
 }
 
 export function line(values, wide) {

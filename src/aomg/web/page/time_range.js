@@ -8,10 +8,12 @@ const USUAL = "6h";
 const AROUND_BEFORE = 1800e3;
 const AROUND_AFTER = 900e3;
 
-// {kind: "between", from, to} or {kind: "last", name} or {kind: "all"}. A link to a time shows what was around it.
+// {kind: "between", from, to} or {kind: "last", name} or {kind: "all"}. Without one of from and to it is open on that
+// side (infinite): up to the first or the newest window there is. A link to a time shows what was around it.
 export function rangeOf(address) {
   const [from, to, at] = ["from", "to", "at"].map((name) => Date.parse(address.get(name)));
-  if (from < to) return {kind: "between", from, to};
+  const [begin, end] = [Number.isNaN(from) ? -Infinity : from, Number.isNaN(to) ? Infinity : to];
+  if (begin < end && (begin > -Infinity || end < Infinity)) return {kind: "between", from: begin, to: end};
   const last = address.get("last");
   if (last === "all") return {kind: "all"};
   if (last in LENGTHS) return {kind: "last", name: last};
@@ -19,27 +21,37 @@ export function rangeOf(address) {
   return {kind: "last", name: USUAL};
 }
 
-// What to ask the server for: a little more than is shown, so that lines go on to the edges.
-export function askedRange(range, query) {
+// What to ask the server for: `more` periods on both sides than is shown, so that lines go on to the edges.
+export function askedRange(range, query, more = 2) {
   const period = (query?.period_seconds ?? 60) * 1000;
   const newest = Date.parse(query?.newest_end);
-  if (range.kind === "between") return {from: text(range.from - 2 * period), to: text(range.to + 2 * period)};
-  if (range.kind === "last" && !Number.isNaN(newest)) return {from: text(newest - LENGTHS[range.name] * 1000 - 2 * period)};
+  if (range.kind === "between") return {from: text(range.from - more * period), to: text(range.to + more * period)};
+  if (range.kind === "last" && !Number.isNaN(newest)) return {from: text(newest - LENGTHS[range.name] * 1000 - more * period)};
   return {};
 }
 
-// The two ends that are drawn. first and newest: of the data, in milliseconds. Around a time nothing is shown that has
-// no data; a zoom is kept as it was chosen.
+// The two ends that are drawn, in milliseconds. first and newest: of the data, NaN where there is none. Around a time
+// nothing is shown that has no data; a zoom is kept as it was chosen. There is always something between the two.
 export function shownRange(range, first, newest, period = 60000) {
-  if (range.kind === "between" && !range.around) return [new Date(range.from), new Date(range.to)];
-  if (range.around) return [new Date(Math.max(range.from, first - period)), new Date(Math.min(range.to, newest + period))];
-  const begin = range.kind === "last" ? Math.max(first, newest - LENGTHS[range.name] * 1000) : first;
-  const room = Math.max((newest - begin) * 0.01, period / 2);
-  return [new Date(begin - room), new Date(newest + room)];
+  const last = Number.isNaN(newest) ? (Number.isFinite(range.to) ? range.to : Date.now()) : newest;
+  const begin = Number.isNaN(first) ? last : first;
+  if (range.around) {
+    const [from, to] = [Math.max(range.from, begin - period), Math.min(range.to, last + period)];
+    return Number.isNaN(first) || from >= to ? [range.from, range.to] : [from, to];
+  }
+  if (range.kind === "between") {
+    const from = range.from > -Infinity ? range.from : Math.min(begin, range.to) - period / 2;
+    return [from, range.to < Infinity ? range.to : Math.max(last, from + period) + period / 2];
+  }
+  const long = range.kind === "last" ? LENGTHS[range.name] * 1000 : Infinity;
+  const start = Number.isNaN(first) ? last - Math.min(long, LENGTHS[USUAL] * 1000) : Math.max(begin, last - long);
+  const room = Math.max((last - start) * 0.01, period / 2);
+  return [start - room, last + room];
 }
 
+// As an address has it; nothing for what is open.
 export function text(milliseconds) {
-  return new Date(Math.round(milliseconds)).toISOString();
+  return Number.isFinite(milliseconds) ? new Date(Math.round(milliseconds)).toISOString() : null;
 }
 
 // What the address says after a zoom.

@@ -22,10 +22,16 @@ export function verdict(health, status) {
   if (late > 0) reasons.push({what: `${whole(late)} events came too late for their windows in the newest ${recent.length} micro-batches.`, whatToDo: "A longer lateness waits for them."});
   const waiting = Object.entries(health.undelivered ?? {}).filter(([, many]) => many > 0);
   for (const [receiver, many] of waiting) reasons.push({what: `${whole(many)} ${many === 1 ? "alert waits" : "alerts wait"} for ${receiver}.`, whatToDo: "Look whether it can be reached; they are tried again until they are delivered."});
-  if (reasons.length > 0) return {state: "firing", said: stale ? "Results are stale" : reasons.length === 1 ? "One thing needs a look" : `${whole(reasons.length)} things need a look`, reasons};
-  if (batches.length === 0) return {state: "connecting", said: "How the monitor fares is not known", reasons};
-  if (!health.live) return {state: "connecting", said: "The monitor does not run; nothing was wrong when it ended", reasons};
+  const ended = health.live ? "" : headline(health.note);
+  if (reasons.length > 0) return {state: "firing", said: ended || (stale ? "Results are stale" : reasons.length === 1 ? "One thing needs a look" : `${whole(reasons.length)} things need a look`), reasons};
+  if (batches.length === 0) return {state: "connecting", said: ended || "How the monitor fares is not known", reasons};
+  if (!health.live) return {state: "connecting", said: ended || "The monitor does not run", reasons};
   return {state: "resolved", said: "All is well", reasons};
+}
+
+// "The monitor ended 5 min ago: its source ended", of a note that says more after a semicolon.
+function headline(note) {
+  return sentence(String(note ?? "").split(";")[0]).replace(/\.$/, "");
 }
 
 export function sentence(text) {

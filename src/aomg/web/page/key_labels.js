@@ -1,0 +1,84 @@
+// The words and marks in a key's figure: limits, alerts, the window taken, the names of lines and panels.
+
+import {inside} from "./key_panels.js";
+import {translucent} from "./key_styles.js";
+import {asText} from "./plot.js";
+import {short} from "./scales.js";
+
+// One label for limits of the same height; the side of the line that is wrong is where the sign points.
+export function limitLabels(limits, series, shown, look) {
+  const byValue = Map.groupBy(limits, (limit) => limit.value);
+  return [...byValue].map(([value, same]) => {
+    const estimate = series.find((one) => one.name === same[0].estimate);
+    const said = [...new Set(same.map((limit) => `${limit.rule}: ${series.find((one) => one.name === limit.estimate).title} ${limit.operator} ${short(value, estimate.unit)}`))];
+    return {
+      xref: "paper", x: 0, xanchor: "left", yref: "y", y: shown.log ? Math.log10(value) : value, yanchor: "bottom", showarrow: false,
+      text: asText(said.join(", ")), font: {size: 11, color: estimate.colour}, bgcolor: translucent(look.paper, 0.88), borderpad: 1, align: "left",
+    };
+  });
+}
+
+function visible(span, view) {
+  return span.to >= view.from && span.from <= view.to;
+}
+
+export function spanShapes(spans, view, look) {
+  return spans.filter((span) => visible(span, view)).map((span) => {
+    const colour = span.state === "firing" ? look.bad : look.warn;
+    return {
+      type: "rect", name: `alert ${span.state}`, xref: "x", yref: "y domain", x0: span.from, x1: span.to, y0: 0, y1: 1, layer: "below",
+      fillcolor: translucent(colour, span.state === "firing" ? 0.13 : 0.08), line: {color: translucent(colour, 0.75), width: 1, dash: span.state === "firing" ? "solid" : "2px,3px"},
+    };
+  });
+}
+
+// Labels stand in lanes from the top, so that no two are on each other.
+export function spanLabels(spans, view, shown) {
+  const lanes = [];
+  const perMs = Math.max(shown.width - 110, 100) / Math.max(view.to - view.from, 1);
+  const labels = [];
+  for (const span of spans.filter((one) => visible(one, view) && (one.state === "firing" || one.open))) {
+    const text = `${span.state === "firing" ? "▲" : "◐"} ${span.rule}`;
+    const width = text.length * 6.6 + 10;
+    const left = Math.min(Math.max(0, (Math.max(span.from, view.from) - view.from) * perMs), Math.max(0, (view.to - view.from) * perMs - width));
+    let lane = lanes.findIndex((end) => end <= left);
+    if (lane < 0) lane = lanes.length;
+    if (lane > 3) continue;
+    lanes[lane] = left + width;
+    labels.push({
+      xref: "x", x: view.from + left / perMs, xanchor: "left", yref: "y domain", y: 1, yanchor: "top", yshift: -lane * 17 - 1, showarrow: false,
+      text: asText(text), font: {size: 11, color: span.state === "firing" ? shown.look.bad : shown.look.warn}, bgcolor: translucent(shown.look.paper, 0.82), borderpad: 1,
+    });
+  }
+  return labels;
+}
+
+// The window that was taken.
+export function atShape(shown, look) {
+  if (!shown.at) return [];
+  return [{type: "line", name: "at", xref: "x", yref: "paper", x0: shown.at, x1: shown.at, y0: 0, y1: 1, line: {color: look.link, width: 1.5, dash: "1px,2px"}}];
+}
+
+// Each line has its name at its right end, pushed apart where they would touch.
+export function endLabels(series, view, span, shown, domains) {
+  const place = (value) => {
+    const [low, high, own] = shown.log ? [Math.log10(span[0]), Math.log10(span[1]), Math.log10(value)] : [...span, value];
+    return ((own - low) / (high - low)) * domains.tall;
+  };
+  const labels = [];
+  for (const estimate of series) {
+    const last = estimate.values.findLastIndex((value, at) => value !== null && inside(view, at) && (!shown.log || value > 0));
+    if (last >= 0) labels.push({estimate, at: place(estimate.values[last])});
+  }
+  labels.sort((one, other) => one.at - other.at);
+  for (let round = 1; round < labels.length; round++) labels[round].at = Math.max(labels[round].at, labels[round - 1].at + 14);
+  return labels.map(({estimate, at}) => ({
+    xref: "paper", x: 1, xanchor: "left", xshift: 4, yref: "y domain", y: Math.min(Math.max(at / domains.tall, 0), 1), yanchor: "middle", showarrow: false,
+    text: asText(estimate.title), font: {size: 12, color: estimate.colour},
+  }));
+}
+
+export function panelNames(domains, look, shares) {
+  const named = [[domains.strip[1], "method of each estimate"], [domains.counts[1], "events in the window"], ...(shares ? [[domains.shares[1], "share of events"]] : [])];
+  return named.map(([y, text]) => ({xref: "paper", x: 0, xanchor: "left", yref: "paper", y, yanchor: "bottom", yshift: 2, showarrow: false, text, font: {size: 11, color: look.soft}}));
+}

@@ -1,0 +1,92 @@
+// The traces of a key's figure: quantiles with their bands, bursts, methods, limits. Times are milliseconds since 1970.
+
+import {inside} from "./key_panels.js";
+import {methodsIn, methodStyle, translucent} from "./key_styles.js";
+import {asText} from "./plot.js";
+
+// low..high as one polygon for each stretch without a gap. floor: what a logarithmic axis shows instead of 0 and less.
+export function band(estimate, moments, yaxis, floor) {
+  const x = [];
+  const y = [];
+  const drawable = (at) => estimate.low[at] !== null && estimate.high[at] !== null && (floor === null || estimate.high[at] > 0);
+  for (let begin = 0; begin < moments.length; begin++) {
+    if (!drawable(begin)) continue;
+    let stop = begin;
+    while (stop < moments.length && drawable(stop)) stop++;
+    const low = (at) => (floor === null ? estimate.low[at] : Math.max(estimate.low[at], floor));
+    for (let at = begin; at < stop; at++) { x.push(moments[at]); y.push(estimate.high[at]); }
+    for (let at = stop - 1; at >= begin; at--) { x.push(moments[at]); y.push(low(at)); }
+    x.push(moments[begin], null);
+    y.push(estimate.high[begin], null);
+    begin = stop;
+  }
+  return [{
+    type: "scatter", name: estimate.title, meta: `band ${estimate.name}`, x, y, yaxis, mode: "lines", fill: "toself", hoverinfo: "skip",
+    fillcolor: translucent(estimate.colour, 0.24), line: {width: 0.6, color: translucent(estimate.colour, 0.5), simplify: false}, connectgaps: false,
+  }];
+}
+
+export function line(estimate, moments, yaxis) {
+  const {values} = estimate;
+  // a point between two gaps has no line: it gets a dot
+  const lonely = values.map((value, at) => value !== null && (values[at - 1] ?? null) === null && (values[at + 1] ?? null) === null);
+  const dots = lonely.some(Boolean);
+  return {
+    type: "scatter", name: estimate.title, meta: `line ${estimate.name}`, x: moments, y: values, yaxis, mode: dots ? "lines+markers" : "lines", hoverinfo: "none",
+    line: {color: estimate.colour, width: estimate.width, dash: estimate.dash}, customdata: indices(moments), connectgaps: false,
+    ...(dots ? {marker: {size: lonely.map((alone) => (alone ? 5 : 0)), color: estimate.colour}} : {}),
+  };
+}
+
+export function bursts(data, highest, view, look) {
+  if (!highest) return [];
+  const {moments} = view;
+  const found = indices(moments).filter((at) => data.bursts[at] && highest.values[at] !== null);
+  const many = found.filter((at) => inside(view, at)).length;
+  return [{
+    type: "scatter", name: "burst", meta: "burst", mode: "markers", hoverinfo: "skip", yaxis: highest.unit === "share" ? "y4" : "y",
+    x: found.map((at) => moments[at]), y: found.map((at) => highest.values[at]),
+    marker: {symbol: "diamond", size: many > 120 ? 4 : many > 40 ? 6 : 9, color: many > 40 ? look.series[3] : look.paper, line: {color: look.series[3], width: many > 40 ? 0 : 1.8}},
+  }];
+}
+
+// A stretch for each run of one method; a trace for each method.
+export function strip(data, series, moments, look) {
+  const half = typical(moments) / 2;
+  return methodsIn(data).map((method) => {
+    const x = [];
+    const y = [];
+    series.forEach((estimate, row) => {
+      for (let begin = 0; begin < moments.length; begin++) {
+        if (estimate.methods[begin] !== method) continue;
+        let stop = begin;
+        while (estimate.methods[stop + 1] === method) stop++;
+        x.push(moments[begin] - half, moments[stop] + half, null);
+        y.push(row, row, null);
+        begin = stop;
+      }
+    });
+    const {series: number, dash} = methodStyle(method);
+    return {type: "scatter", name: asText(method), meta: `method ${method}`, x, y, yaxis: "y2", mode: "lines", hoverinfo: "skip", line: {color: look.series[number], width: 7, dash, simplify: false}};
+  });
+}
+
+export function limitTraces(limits, series, edges) {
+  return limits.map((limit) => {
+    const estimate = series.find((one) => one.name === limit.estimate);
+    return {
+      type: "scatter", name: asText(limit.rule), meta: `limit ${limit.rule}`, x: edges, y: [limit.value, limit.value], mode: "lines", hoverinfo: "skip",
+      line: {color: estimate.colour, width: 1.4, dash: "5px,4px"},
+    };
+  });
+}
+
+// How far points are from each other.
+function typical(moments) {
+  const steps = moments.slice(1).map((moment, at) => moment - moments[at]).filter((step) => step > 0).sort((a, b) => a - b);
+  return steps.length ? steps[Math.floor(steps.length / 2)] : 60000;
+}
+
+function indices(list) {
+  return list.map((_, at) => at);
+}

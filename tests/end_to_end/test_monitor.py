@@ -3,7 +3,14 @@
 import io
 import json
 import os
-from collections.abc import Sequence
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,21 +21,25 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from listening import HEARD_BUT_SILENT, OK, Listening, listening
 from pyspark.sql import SparkSession
 from rich.console import Console
+from typer.testing import CliRunner
 
 from aomg import streams
+from aomg.cli import app
 from aomg.monitor.alerts import Alert
 from aomg.monitor.config import load
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.progress import Progress
 from aomg.monitor.rehearsal import rehearsed
 from aomg.monitor.running import Monitor, RunError
+from aomg.spark import Accounts
 from aomg.streams import Podsets
 
 pytestmark = pytest.mark.xdist_group("monitor on spark")
 
-MINUTE = 60_000_000
+MINUTE, LATENESS = 60_000_000, 2_000_000
 CONFIG = """
 source: {{parquet: telemetry/, time: ts, files_per_batch: {files}}}
 state: state/
@@ -75,10 +86,15 @@ class Heard:
 
 def telemetry(folder: Path, stream: Podsets, minutes: int, files: int) -> None:
     """Write so many minutes of a stream, in files that are read in their order."""
+    telemetry_of(folder, stream, np.linspace(0, minutes, files + 1))
+
+
+def telemetry_of(folder: Path, stream: Podsets, minutes: Iterable[float]) -> None:
+    """The same, with a file from each of these minutes to the next."""
     (folder / "telemetry").mkdir(parents=True, exist_ok=True)
-    edges = np.linspace(0, minutes * 60 * stream.rate, files + 1).astype(int)
+    edges = [round(minute * 60 * stream.rate) for minute in minutes]
     for number, (first, last) in enumerate(pairwise(edges)):
-        put(folder, number, stream.take(int(last - first), int(first)))
+        put(folder, number, stream.take(last - first, first))
 
 
 def put(folder: Path, number: int, table: pa.Table) -> None:
@@ -114,7 +130,7 @@ def written(folder: Path) -> dict[str, Any]:
 
 def test_known_incidents_are_found_and_nothing_else_fires(spark: SparkSession, tmp_path: Path) -> None:
     stream = streams.podsets(rate=1_500)
-    telemetry(tmp_path, stream, 15, 3)
+    telemetry_of(tmp_path, stream, (0, 4.5, 4.6, 10.5, 15))
     heard = run(configured(tmp_path, files=1), spark)
     found = rehearsed(stream.incidents, heard.alerts)
     assert not found.false_alarms
@@ -127,9 +143,19 @@ def test_known_incidents_are_found_and_nothing_else_fires(spark: SparkSession, t
     fault = found.findings[0]
     assert fault.alert is not None
     assert fault.alert.end == first_faulty_window(stream, fault.incident.podsets[0])
+    # and is told in the micro-batch that reads an event which is the lateness beyond that window: none is waited for
+    reached = [last_time(file) for file in sorted((tmp_path / "telemetry").iterdir())]
+    assert [alert.batch for alert in heard.alerts] == [
+        next(batch for batch, time in enumerate(reached) if time >= alert.end + LATENESS) for alert in heard.alerts
+    ]
+    assert reached[fault.alert.batch] - fault.alert.end < LATENESS + 6_000_000, "that micro-batch was a short one"
     room = json.loads((tmp_path / "state" / "targets.json").read_text())["targets"]
     assert {record["labels"]["podset"] for record in room} == {str(podset) for podset in range(20)}
     assert all(low <= value <= high <= 1 for low, value, high in (record["headroom"] for record in room))
+
+
+def last_time(file: Path) -> int:
+    return int(pc.max(pq.read_table(file)["ts"].cast(pa.int64())).as_py())
 
 
 def first_faulty_window(stream: Podsets, podset: int) -> int:
@@ -148,56 +174,146 @@ def first_faulty_window(stream: Podsets, podset: int) -> int:
     return min(above[0] & above[1])
 
 
-def test_a_restart_in_the_middle_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    stream = streams.podsets(rate=600)
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    telemetry(whole, stream, 12, 4)
-    heard = run(configured(whole), spark)
-    (parts / "telemetry").mkdir(parents=True)
-    alerts: list[Alert] = []
-    for some in (range(1), range(1, 4)):
-        for number in some:
+@dataclass(frozen=True)
+class Calm:
+    """A run that nothing disturbed."""
+
+    folder: Path
+    alerts: Sequence[Alert]
+    files: int = 4
+
+    def copy(self, folder: Path, numbers: Iterable[int] = range(files)) -> None:
+        """Some of its files, to be read again."""
+        (folder / "telemetry").mkdir(parents=True, exist_ok=True)
+        for number in numbers:
             name = f"events-{number:03d}.parquet"
-            (whole / "telemetry" / name).rename(parts / "telemetry" / name)
-        alerts += run(configured(parts), spark).alerts
-    assert written(parts) == written(whole)
-    assert [alert.id for alert in alerts] == [alert.id for alert in heard.alerts]
-    assert heard.alerts
+            shutil.copy2(self.folder / "telemetry" / name, folder / "telemetry" / name)
+
+
+@pytest.fixture(scope="module")
+def calm(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Calm:
+    folder = tmp_path_factory.mktemp("calm")
+    telemetry(folder, streams.podsets(rate=600), 12, Calm.files)
+    heard = run(configured(folder), spark)
+    assert {alert.transition for alert in heard.alerts} >= {"firing", "resolved"}
+    return Calm(folder, heard.alerts)
+
+
+def test_a_restart_in_the_middle_changes_nothing(spark: SparkSession, calm: Calm, tmp_path: Path) -> None:
+    alerts: list[Alert] = []
+    for some in (range(1), range(1, Calm.files)):
+        calm.copy(tmp_path, some)
+        alerts += run(configured(tmp_path), spark).alerts
+    assert written(tmp_path) == written(calm.folder)
+    assert [alert.id for alert in alerts] == [alert.id for alert in calm.alerts]
+
+
+def told_to(receiver: Listening, file: Path) -> Path:
+    """The configuration with another receiver, which asks for ids."""
+    file.write_text(file.read_text().replace("{log: alerts.log}", f"{{webhook: {receiver.url}}}"))
+    return file
+
+
+def check_that_each_was_told_under_one_id(receiver: Listening, alerts: Sequence[Alert]) -> None:
+    """Every alert came, in its order, and a repeat is known by its id; here the first was not acknowledged."""
+    assert [alert["id"] for alert in receiver.accepted()] == [alert.id for alert in alerts if alert.notified]
+    told = [(heard.headers["Idempotency-Key"], heard.json) for heard in receiver.heard]
+    assert [key for key, _ in told].count(told[0][0]) > 1
+    first_told = dict(reversed(told))
+    assert all(alert == first_told[key] for key, alert in told), "a repeat has the same content"
 
 
 def test_a_batch_that_failed_after_it_was_written_is_repeated_without_a_trace(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, calm: Calm, tmp_path: Path
 ) -> None:
-    stream = streams.podsets(rate=600)
-    calm, torn = tmp_path / "calm", tmp_path / "torn"
-    for folder in (calm, torn):
-        telemetry(folder, stream, 12, 4)
-    run(configured(calm), spark)
-    failing = Heard(fails_at=2)
-    with pytest.raises(RunError, match="the power went"):
-        run(configured(torn), spark, failing)
-    again = run(configured(torn), spark)
+    calm.copy(tmp_path)
+    with listening(lambda number: OK if number else HEARD_BUT_SILENT) as receiver:
+        file = told_to(receiver, configured(tmp_path))
+        with pytest.raises(RunError, match="the power went"):
+            run(file, spark, Heard(fails_at=2))
+        again = run(file, spark)
     assert again.batches[0] == 2
-    assert written(torn) == written(calm)
-    told = [line.split("id=")[-1] for line in (torn / "alerts.log").read_text().splitlines()]
-    assert told and len(set(told)) == len(
-        [a for a in written(calm)["alerts"] if a["transition"] in ("firing", "resolved")]
-    )
+    assert written(tmp_path) == written(calm.folder)
+    check_that_each_was_told_under_one_id(receiver, calm.alerts)
+
+
+@pytest.mark.soak
+def test_a_monitor_that_is_killed_tells_every_alert_under_one_id_and_writes_the_same(
+    spark: SparkSession, calm: Calm, tmp_path: Path
+) -> None:
+    chance = random.Random(6)
+    telemetry(tmp_path, streams.podsets(rate=600), 12, 24)
+    running: list[subprocess.Popen[bytes]] = []
+
+    def answer(number: int) -> int:
+        """Kill the monitor that tells the first alert: it does not hear that it was heard."""
+        if number > 0:
+            return OK
+        kill(running[-1])
+        return HEARD_BUT_SILENT
+
+    with listening(answer) as receiver:
+        file = told_to(receiver, configured(tmp_path))
+        for at in range(4):
+            with (tmp_path / "log").open("a") as log:
+                command = [str(Path(sys.executable).with_name("aomg")), "run", str(file), "--once"]
+                running.append(subprocess.Popen(command, start_new_session=True, stdout=log, stderr=log))
+            try:
+                target, deadline = begun(tmp_path) + chance.randint(0, 1), time.monotonic() + 600
+                while running[-1].poll() is None and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                    if at > 0 and begun(tmp_path) > target:  # the first is killed by the answer
+                        time.sleep(chance.uniform(0, 1))
+                        break
+            finally:
+                kill(running[-1])
+            assert running[-1].returncode == -signal.SIGKILL, (tmp_path / "log").read_text()[-3000:]
+        run(file, spark)
+    assert written(tmp_path) == written(calm.folder)
+    check_that_each_was_told_under_one_id(receiver, calm.alerts)
+
+
+def begun(folder: Path) -> int:
+    """How many micro-batches have begun."""
+    return len(list((folder / "state" / "checkpoint" / "offsets").glob("[0-9]*")))
+
+
+def kill(process: "subprocess.Popen[bytes]") -> None:
+    """Kill Python and the JVM together."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def run_once(file: Path) -> dict[str, Any]:
+    """What `aomg run --once --json` prints."""
+    done = CliRunner().invoke(app, ["run", str(file), "--once", "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
 
 
 def test_rows_that_cannot_be_used_are_counted_and_kept(spark: SparkSession, tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    columns = "{ts: timestamp, src_podset: int, dst_podset: int, rtt_us: long}"
+    file.write_text(file.read_text().replace("time: ts", f"time: ts, columns: {columns}"))
+    (tmp_path / "telemetry").mkdir()
+    nothing_yet = run_once(file)
+    assert (nothing_yet["rows"], nothing_yet["alerts"], nothing_yet["stopped"]) == (0, [], False)
+    assert all(set(account.values()) == {0} for account in nothing_yet["accounts"].values())
+
     telemetry(tmp_path, streams.podsets(rate=200), 4, 2)
     table = streams.podsets(rate=200).take(100)
     nothing = table.set_column(table.schema.get_field_index("rtt_us"), "rtt_us", pa.nulls(100, pa.int64()))
     put(tmp_path, 9, nothing)
-    file = configured(tmp_path)
-    monitor = Monitor(load(file), Console(file=io.StringIO()), [], spark, once=True)
-    monitor.run()
-    counts = monitor.accounts()
-    for account in counts.values():
+    told = run_once(file)
+    assert told["rows"] > 0 and told["refused"] == 100
+    for counts in told["accounts"].values():
+        account = Accounts(**counts)
         assert account.reconcile
         assert account.refused == 100
         assert account.came == 4 * 60 * 200 + 100
+    assert spark.range(1).count() == 1, "a session that was there before lives on"
     kept = [json.loads(line) for line in (tmp_path / "state" / "quarantine" / "refused.jsonl").read_text().splitlines()]
     assert len(kept) == 100
     assert {line["reason"] for line in kept} == {"no finite value in rtt_us"}
@@ -259,6 +375,9 @@ def test_stored_summaries_answer_later_what_the_monitor_answered(spark: SparkSes
     }
     assert told
     assert told.items() <= later.items()
+    # summaries share what their query reads, so that its events are not counted twice
+    lines = [json.loads(line) for line in (tmp_path / "state" / "health.jsonl").read_text().splitlines()]
+    assert max(line["totals"]["events"] for line in lines if "batch" in line) == 5 * 60 * 300
 
 
 def test_six_hours_of_clean_telemetry_raise_no_alarm(spark: SparkSession, tmp_path: Path) -> None:

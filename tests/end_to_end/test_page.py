@@ -96,6 +96,7 @@ def test_the_page_shows_a_monitor_from_its_first_second_to_its_last(running):
         check_that_everyone_can_use(page)
 
         page.click(".keys .row .key a")
+        page.wait_for_selector(".key-plot[data-ready]")  # drawn, and listening
         page.wait_for_function("() => document.querySelector('.key-plot')?.data?.some(line => line.x?.length > 3)")
         page.screenshot(path=PICTURES / "key.png", full_page=True)
         zoomed(page)

@@ -1,6 +1,8 @@
 import json
 import tempfile
+import tracemalloc
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -119,6 +121,46 @@ def test_only_the_end_of_a_long_file_is_read(tmp_path, monkeypatch):
     before = file.read_bytes()
     JsonLinesSink(file).write(29, batch_of(29, 20))
     assert file.read_bytes() == before and len(read) == 21
+
+
+def test_a_long_file_of_others_is_not_read_into_memory(tmp_path):
+    """The first write of a new state folder looks through all that an old one wrote, for lines to cut."""
+    file = tmp_path / "alerts"
+    other = b'{"batch":1,"stream":"old","x":"' + b"a" * 1000 + b'"}\n'
+    with file.open("wb") as raw:
+        raw.write(b'{"batch":7,"stream":"new","torn":"by a crash"}\n')
+        for _ in range(8_000):
+            raw.write(other)
+
+    def most(number: int) -> int:
+        tracemalloc.start()
+        JsonLinesSink(file, stream="new").put(number, [{"batch": number, "stream": "new", "x": 1}])
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return peak
+
+    assert most(8) < 1_000_000, "it only looks"
+    assert most(7) < 1_000_000, "it cuts a line before all others and one behind them, and copies what is between"
+    assert file.read_bytes() == other * 8_000 + b'{"batch":7,"stream":"new","x":1}\n'
+
+
+@given(st.lists(st.sampled_from(["new 3", "new 4", "new 5", "old 4", "a note", ""]), max_size=12), st.booleans())
+def test_what_is_cut_are_the_own_lines_of_later_batches_wherever_they_stand(found, ended):
+    """Behind the last own line of an earlier batch; all other lines stay as they are, in their order."""
+
+    def line(what: str) -> str:
+        stream, _, batch = what.partition(" ")
+        return f'{{"batch":{batch},"stream":"{stream}","x":1}}' if batch.isdigit() else what
+
+    last = max((place for place, what in enumerate(found) if what == "new 3"), default=-1)
+    stays = [line(what) for place, what in enumerate(found) if place <= last or what not in ("new 4", "new 5")]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "alerts.jsonl"
+        text = "".join(f"{line(what)}\n" for what in found)
+        file.write_text(text if ended or not found or not found[-1] else text.removesuffix("\n"))
+        with mock.patch.object(json_lines, "_BLOCK", 16):
+            JsonLinesSink(file, stream="new").put(4, [{"batch": 4, "stream": "new", "x": 1}])
+        assert file.read_text() == "".join(f"{one}\n" for one in stays) + '{"batch":4,"stream":"new","x":1}\n'
 
 
 def test_a_full_disk_is_an_error_and_leaves_no_half_line(tmp_path):

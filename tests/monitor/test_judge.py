@@ -275,6 +275,64 @@ def test_fleets_with_silent_members_are_judged_as_one_would_by_hand_however_batc
 # -- what may happen to the process ------------------------------------------------------------------------------------
 
 
+def clusters(name):
+    """A fleet of all that one query has in a cluster, where whoever is silent violates."""
+    asked = queries(query("load", ("cluster", "machine")), query("turned", ("machine", "cluster")))
+    asked |= queries(query("racks", ("cluster", "rack")), query("requests", ("cluster", "rack", "service")))
+    lost = rule("count < 1", "Lost", query=name, kind="fleet", share=0.01, of=("cluster",), silent="violating",
+                remember=60 * MINUTE)  # fmt: skip
+    return judge_of(lost, asked=asked), lambda minute, *keys: {
+        name: [rows(minute * MINUTE, dict.fromkeys(keys, QUICK), name)]
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "members"),
+    [
+        ("requests", ("eu", "r1", "web"), {("eu", "r1", "web")}),
+        ("racks", ("eu", "r1"), {("eu", "r1")}),
+        ("turned", ("m1", "eu"), {("m1", "eu"), ("m2", "eu")}),
+        ("load", ("eu", "m1"), {("eu", "m1"), ("eu", "m2")}),
+    ],
+)
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_fleet_that_is_pointed_at_another_query_forgets_the_members_of_the_old_one(name, key, members, is_old):
+    """With as many labels or not: they are no members that have fallen silent."""
+    judge, window = clusters("load")
+    state, _ = judge.step(State(), window(1, ("eu", "m1"), ("eu", "m2")), 0)
+    told = json.loads(json.dumps(state.to_json()))
+    if is_old:  # a state of before, which does not say what the labels of members are called
+        for part in told["rules"].values():
+            del part["key_names"]
+        if name in ("racks", "turned"):
+            return  # it cannot be known
+    judge, window = clusters(name)
+    after, alerts = judge.step(State.from_json(told), window(2, key), 1)
+    (part,) = after.rules.values()
+    assert set(part.seen) == members
+    assert [one.transition for one in alerts] == (["firing"] if len(members) == 2 else [])
+    if alerts:
+        assert alerts[0].fleet.members == ("m2",) and alerts[0].fleet.silent == 1
+
+
+def test_what_fires_is_told_again_with_the_id_it_had():
+    judge = judge_of(rule(annotations={"summary": "{{ $labels.podset }}: p99 {{ p99 }}"}), rule(name="B", for_=MINUTE))
+    state, told = State(), []
+    for minute in range(1, 4):
+        window = {"a": SLOW, "b": SLOW if minute == 1 else QUICK}
+        state, alerts = judge.step(state, {"inbound": [rows(minute * MINUTE, window)]}, minute)
+        told += alerts
+    fired = {one.id: one for one in told if one.transition == "firing" and one.labels["podset"] == "a"}
+    again = judge.firing(State.from_json(json.loads(json.dumps(state.to_json()))))
+    assert [one.id for one in again] == list(fired) and len(again) == 2
+    for one in again:
+        then = fired[one.id]
+        assert (one.rule, one.labels, one.start, one.end, one.started, one.fired, one.transition) == (
+            then.rule, then.labels, then.start, then.end, then.started, then.fired, "firing",
+        )  # fmt: skip
+    assert again[0].annotations == {"summary": "a: p99 no data"}
+
+
 def text_of(state):
     return canonical(state.to_json())
 

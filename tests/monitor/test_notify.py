@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import threading
+from dataclasses import replace
 
 import pytest
 from listening import HANG_UP, HEARD_BUT_SILENT, OK, SLOW, listening
@@ -165,6 +166,126 @@ def test_what_a_receiver_refuses_is_recorded_and_does_not_hold_up_the_rest(tmp_p
     assert line["reason"] == f"{receiver.url}/hook answered 400: no such team"
     assert (status.delivered, status.given_up, status.waiting) == (3, 1, 0)
     assert "hunter2" not in caplog.text + json.dumps(line) + repr(status)
+
+
+@pytest.mark.parametrize("answer", [401, 403, 404, 405, 407, 410])
+def test_alerts_wait_for_a_receiver_with_a_wrong_token_or_address_and_that_is_said_once_and_loudly(
+    tmp_path, caplog, answer
+):
+    alerts = day_of_alerts(3)
+    with listening(lambda number: answer if number < 5 else OK) as receiver:
+        notifier = Notifier(tmp_path, [Webhook(receiver.url)], AT_ONCE)
+        notifier.send(0, alerts)
+        assert notifier.close(LONG) == {}
+        assert [one["id"] for one in receiver.accepted()] == [one.id for one in alerts]
+    assert not (tmp_path / "undelivered.jsonl").exists()
+    (record,) = (record for record in caplog.records if record.levelno == logging.ERROR)
+    assert f"{receiver.url} answered {answer}" in record.message and "mend them and start again" in record.message
+
+
+def test_a_failure_is_logged_once_though_every_answer_has_another_text(tmp_path, caplog):
+    with listening(lambda number: 404 if number < 5 else OK) as receiver:
+
+        def answer(number: int) -> int:
+            receiver.body = f"request {number} is unknown".encode()
+            return 404 if number < 5 else OK
+
+        receiver.answer = answer
+        notifier = Notifier(tmp_path, [Webhook(receiver.url)], AT_ONCE)
+        notifier.send(0, day_of_alerts(1))
+        assert notifier.close(LONG) == {} and len(receiver.heard) == 6
+    assert sum("answered 404" in record.message for record in caplog.records) == 1
+
+
+def test_what_waits_behind_a_wrong_address_is_told_at_the_one_that_is_mended(tmp_path):
+    alerts = day_of_alerts(3)
+    with listening(lambda number: 404) as wrong, listening() as right:
+        notifier = Notifier(tmp_path, [Webhook(wrong.url + "/hok")], AT_ONCE)
+        notifier.send(0, alerts)
+        wrong.wait_for(4)
+        assert list(notifier.close(0).values()) == [3]
+        notifier = Notifier(tmp_path, [Webhook(right.url + "/hook")], AT_ONCE)
+        assert notifier.close(LONG) == {}
+        assert [one["id"] for one in right.accepted()] == [one.id for one in alerts]
+
+
+class Repeated(Silent):
+    """A receiver that has to be told again of what fires, as Alertmanager."""
+
+    kind = "alertmanager"
+    repeat_every = 3600.0
+
+    def __init__(self, identity: str) -> None:
+        super().__init__()
+        self.identity = identity
+
+    def firing(self) -> list[str]:
+        """The ids that it was told again, once it was."""
+        assert self.attempts.acquire(timeout=30)
+        (told,) = self.repeated
+        return [one["id"] for one in told]
+
+
+def test_all_alertmanagers_that_moved_at_once_hear_of_what_fires_now(tmp_path):
+    old = [Repeated("http://am1"), Repeated("http://am2")]
+    fires, over = alert(podset="1"), [alert(podset="2"), alert("resolved", "2", NOON + 1)]
+    notifier = Notifier(tmp_path, old)
+    notifier.send(3, [fires, *over])
+    assert notifier.close(LONG) == {}
+    new = [Repeated("http://am1.new"), Repeated("http://am2.new")]
+    state = replace(fires, annotations={}, quantities={}, count=None)  # what the judge remembers
+    notifier = Notifier(tmp_path, new, firing=[state], judged=3)
+    assert [one.firing() for one in new] == [[fires.id], [fires.id]]
+    assert new[0].repeated[0][0]["annotations"] == dict(fires.annotations), "what was told then says more"
+    notifier.send(4, [alert("resolved", "1", NOON + MINUTE)])
+    assert notifier.close(LONG) == {}
+    assert [[one["transition"] for one in receiver.heard] for receiver in new] == [["resolved"], ["resolved"]]
+    again = Repeated("http://am1.new")
+    notifier = Notifier(tmp_path, [again, new[1]])
+    notifier.send(5, [alert(podset="3")])
+    assert notifier.close(LONG) == {} and len(again.heard) == 1
+    assert not again.repeated, "what was resolved fires no longer"
+
+
+def test_an_alertmanager_that_is_added_hears_of_what_fires_though_nobody_was_told_before(tmp_path):
+    Notifier(tmp_path, []).close(0)
+    added = Repeated("http://am")
+    notifier = Notifier(tmp_path, [added, hook := Silent()], firing=[alert(podset="1")], judged=3)
+    assert added.firing() == [alert(podset="1").id]
+    assert notifier.close(LONG) == {} and not added.heard and not hook.heard, "others hear nothing of the past"
+
+
+def test_what_was_resolved_before_a_crash_is_not_told_as_firing_after_it(tmp_path):
+    """Killed after the alerts of batch 4 went out and before its state was written: the state still says that it fires.
+
+    Batch 4 comes again, and its alerts are recognised: nobody would tell a second time that it was resolved.
+    """
+    receiver = Repeated("http://am")
+    fires, resolved, late = alert(podset="1"), alert("resolved", "1", NOON + 1, batch=4), alert(podset="9", batch=4)
+    notifier = Notifier(tmp_path, [receiver])
+    notifier.send(3, [fires])
+    notifier.send(4, [resolved, late])
+    assert notifier.close(LONG) == {}
+    new = Repeated("http://new")
+    receiver.repeated, receiver.attempts = [], threading.Semaphore(0)
+    notifier = Notifier(tmp_path, [receiver, new], firing=[fires], judged=3)
+    assert receiver.firing() == new.firing() == [late.id]
+    notifier.send(4, [resolved, late])
+    assert notifier.close(LONG) == {}
+    told = [one["id"] for one in receiver.heard]
+    assert told == [fires.id, resolved.id, late.id], "each id once, though the batch was repeated"
+
+
+def test_what_still_waits_for_an_alertmanager_is_not_told_as_firing_before_its_turn(tmp_path):
+    receiver = Repeated("http://am")
+    receiver.works.clear()
+    notifier = Notifier(tmp_path, [receiver], Backoff(first=3600, most=3600))
+    notifier.send(3, [alert(podset="1")])
+    assert receiver.attempts.acquire(timeout=30) and list(notifier.close(0).values()) == [1]
+    receiver.works.set()
+    notifier = Notifier(tmp_path, [receiver], firing=[alert(podset="1")], judged=3)
+    assert notifier.close(LONG) == {}
+    assert [one["id"] for one in receiver.heard] == [alert(podset="1").id] and not receiver.repeated
 
 
 def test_an_alert_that_fails_for_too_long_is_given_up(tmp_path):

@@ -39,12 +39,19 @@ def failure(receiver, one=None) -> NotDelivered:
 
 @pytest.mark.parametrize(
     ("answer", "final"),
-    [(400, True), (404, True), (413, True), (408, False), (429, False), (500, False), (503, False), (302, False)],
+    [
+        *((answer, True) for answer in (400, 413, 422)),
+        *((answer, False) for answer in (401, 403, 404, 405, 407, 410, 408, 425, 429, 500, 503, 302)),
+    ],
 )
-def test_only_a_refusal_is_final(answer, final):
+def test_only_an_answer_about_the_alert_itself_is_final(answer, final):
+    """A token that has expired, a proxy that says 404 during a redeploy, a typo: the alert is good, and waits."""
     with listening(lambda number: answer) as receiver:
         error = failure(Webhook(receiver.url))
     assert error.final == final and f"answered {answer}" in str(error)
+    somebody_has_to_mend_it = answer in (401, 403, 404, 405, 407, 410, 302)
+    assert error.mend == somebody_has_to_mend_it
+    assert ("mend them and start again" in str(error)) == (somebody_has_to_mend_it and answer != 302)
 
 
 def test_a_receiver_may_ask_for_time():

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from made import MINUTE, NAMES, NOON, quick_disk, row, table
 
 from aomg.monitor.parquet_sink import ParquetSink
-from aomg.monitor.results import ResultsError, read
+from aomg.monitor.result_rows import stored
+from aomg.monitor.results import ResultsError, label, read
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 DAY = 1440 * MINUTE
@@ -65,6 +66,39 @@ def test_what_is_read_is_what_was_stored_and_the_newest_batch_counts(batches, qu
     assert {one["batch"] for one in found} == set(wanted.values())
     order = [(one["query"], one["labels"][0] is not None, one["labels"][0] or "", one["end"]) for one in found]
     assert [one[0] for one in order] == sorted(one[0] for one in order)
+
+
+@given(
+    kinds=st.lists(st.sampled_from(["inbound", "pairs", "all", "unnamed"]), min_size=1, max_size=12),
+    name=st.sampled_from(["podset", "src", "dst"]),
+    data=st.data(),
+)
+def test_a_label_is_that_of_its_row_and_null_where_the_row_has_none(kinds, name, data):
+    texts = st.sampled_from(["a", "", None])
+    rows = [
+        row(data.draw(st.tuples(*[texts] * len(NAMES.get(kind, ("x",))))), NOON + at * MINUTE, kind)
+        for at, kind in enumerate(kinds)
+    ]
+    order = [NOON + at * MINUTE for at in range(len(rows))]
+    wanted = [dict(zip(NAMES.get(one["query"], ()), one["labels"], strict=False)).get(name) for one in rows]
+    whole = stored(0, table(*rows), NAMES)
+    at = [order.index(end) for end in whole["end"].cast("int64").to_pylist()]
+    for start in (0, len(rows) // 2):  # also of a part of a table
+        part = whole.slice(start)
+        if any(name in NAMES.get(kinds[place], ()) for place in at[start:]):
+            assert label(part, name).to_pylist() == [wanted[place] for place in at[start:]]
+        else:
+            with pytest.raises(ResultsError, match=f"no result has a label '{name}'"):
+                label(part, name)
+
+
+def test_each_day_is_told_before_it_is_read(tmp_path):
+    sink = ParquetSink(tmp_path, NAMES)
+    for day in range(3):
+        sink.write(day, table(row(end=NOON + day * DAY)))
+    told = []
+    read(tmp_path, last=timedelta(days=1), reading=lambda *day: told.append(day))
+    assert told == [("2026-11-17", 1, 2), ("2026-11-18", 2, 2)]
 
 
 def test_only_the_days_that_are_asked_for_are_read(tmp_path):

@@ -1,14 +1,20 @@
 import io
 import json
+import math
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from made import MINUTE, NAMES, NOON, alert, quick_disk, row, table
 from rich.console import Console
 
+from aomg.monitor import ranking
+from aomg.monitor.alerts import time_text
 from aomg.monitor.parquet_sink import ParquetSink
 from aomg.monitor.ranking import ranked
-from aomg.monitor.results import ResultsError, read
+from aomg.monitor.result_rows import records, stored
+from aomg.monitor.results import ResultsError, newest_batch, read
 from aomg.monitor.shown import show, sparkline
 from aomg.monitor.sinks import ConsoleSink
 
@@ -33,15 +39,93 @@ def results(tmp_path):
 
 
 def test_the_worst_keys_come_first_each_with_its_worst_window(results):
-    keys = ranked(read(results, "inbound"))
+    keys = ranked(read(results, "inbound")).first
     assert [key.labels for key in keys] == [{"podset": key} for key in "1320"]
     assert keys[0].worst["end"] == "2026-11-16T12:02:00Z" and keys[0].worst["estimates"]["p99"]["value"] == 6000.0
     assert [value for _, value, _, _ in keys[0].series] == [1000.0, 1000.0, 6000.0, 1000.0]
     assert [end for end, *_ in keys[0].series] == [NOON + minute * MINUTE for minute in range(4)]
 
 
+values = st.none() | st.sampled_from([1.0, 2.0, 3.0, float("nan"), float("inf")])
+texts = st.sampled_from(["a", "b", "", None])
+
+
+@given(
+    cells=st.dictionaries(st.tuples(texts, texts, st.integers(0, 3)), values, min_size=1, max_size=25),
+    by=st.sampled_from([None, ["src"], ["dst"], ["dst", "src"]]),
+    most=st.none() | st.integers(1, 4),
+)
+def test_keys_are_ranked_as_one_would_by_hand(cells, by, most):
+    rows = [row((src, dst), NOON + end * MINUTE, "pairs") for src, dst, end in cells]
+    for one, value in zip(rows, cells.values(), strict=True):
+        if value is None:
+            del one["estimates"][1]  # a row without p99
+        else:
+            one["estimates"][1] |= {"value": value, "low": 0.5, "high": 9.0}
+    stored_rows = newest_batch(stored(0, table(*rows), NAMES))
+    if not any("p99" in str(one["estimates"]) for one in rows):
+        return
+    labels = by or ["src", "dst"]
+    keys: dict[tuple, dict[int, float]] = {}
+    for (src, dst, end), value in cells.items():
+        key = tuple({"src": src, "dst": dst}[name] for name in labels)
+        if value is not None and math.isfinite(value):
+            before = keys.setdefault(key, {}).get(NOON + end * MINUTE, 0.0)
+            keys[key][NOON + end * MINUTE] = max(before, value)
+    found = ranked(stored_rows, by, "p99", most)
+    assert found.keys == len(keys) and len(found.first) == min(len(keys), most or len(keys))
+    order = sorted((max(series.values()) for series in keys.values()), reverse=True)
+    assert [one.worst["estimates"]["p99"]["value"] for one in found.first] == order[:most]
+    for one in found.first:
+        key = tuple(one.labels[name] for name in labels)
+        assert list(one.labels) == labels and {name: one.worst["labels"][name] for name in labels} == one.labels
+        assert [(end, value) for end, value, _, _ in one.series] == sorted(keys[key].items())
+        first = min(end for end, value in keys[key].items() if value == max(keys[key].values()))
+        assert one.worst["end"] == time_text(first)
+
+
+def test_of_many_keys_only_those_that_are_shown_are_written_out(tmp_path, monkeypatch):
+    sink = ParquetSink(tmp_path, NAMES)
+    for minute in range(3):
+        sink.write(minute, table(*(row((str(key),), NOON + minute * MINUTE, p99=float(key)) for key in range(300))))
+    written = []
+    monkeypatch.setattr(ranking, "records", lambda rows: written.append(len(rows)) or records(rows))
+    told = json.loads(printed(show, tmp_path, most=2, as_json=True))[0]
+    assert (told["keys"], [one["labels"]["podset"] for one in told["worst_first"]]) == (300, ["299", "298"])
+    assert sum(written) == 2
+
+
+def test_unless_asked_for_more_it_is_the_last_day_and_that_is_said(tmp_path):
+    sink = ParquetSink(tmp_path, NAMES)
+    for day, p99 in ((0, 9000.0), (2, 2000.0), (3, 1000.0)):
+        sink.write(day, table(row(end=NOON + day * 1440 * MINUTE, p99=p99)))
+    last = "2026-11-19T12:00:00Z"
+    assert f"windows that end {last} to {last}" in printed(show, tmp_path)
+    assert "the last 24 hours up to the newest window; --last 7d shows more of them" in printed(show, tmp_path)
+    told = json.loads(printed(show, tmp_path, as_json=True))[0]
+    assert (told["first_end"], told["last_end"]) == (last, last)
+    more = printed(show, tmp_path, last=timedelta(days=7))
+    assert f"windows that end 2026-11-16T12:00:00Z to {last}" in more and "24 hours" not in more
+    with pytest.raises(ResultsError, match=r"podset=2 in the 1d up to the newest; .*ask for more time"):
+        printed(show, tmp_path, labels={"podset": "2"})
+
+
+def test_of_a_young_folder_nothing_is_said_of_a_last_day(results):
+    assert "24 hours" not in printed(show, results)
+
+
+def test_on_a_terminal_it_says_what_it_reads(tmp_path):
+    sink = ParquetSink(tmp_path, NAMES)
+    for day in range(2):
+        sink.write(day, table(row(end=NOON + day * 1440 * MINUTE)))
+    text = io.StringIO()
+    show(Console(file=text, force_terminal=True, width=120), tmp_path, last=timedelta(days=9))
+    assert "reading results" in text.getvalue() and "ranking the keys of inbound" in text.getvalue()
+    assert "reading results" not in printed(show, tmp_path)
+
+
 def test_keys_that_share_the_labels_asked_for_are_one_and_the_worst_of_them_counts(results):
-    keys = ranked(read(results, "pairs"), ["src"], "p50")
+    keys = ranked(read(results, "pairs"), ["src"], "p50").first
     assert [(key.labels, key.worst["labels"]["src"], len(key.series)) for key in keys] == [
         ({"src": "x"}, "x", 4),
         ({"src": "y"}, "y", 4),

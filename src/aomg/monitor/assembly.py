@@ -9,6 +9,7 @@ from aomg.monitor.batches import Batches
 from aomg.monitor.config import Config, ReceiverConfig, SinkConfig, check_rules
 from aomg.monitor.delivery import Receiver
 from aomg.monitor.errors import ConfigError
+from aomg.monitor.headroom_file import HeadroomFile
 from aomg.monitor.json_lines import JsonLinesSink
 from aomg.monitor.judge import Judge
 from aomg.monitor.notify import Notifier
@@ -18,6 +19,7 @@ from aomg.monitor.quarantine import Quarantine
 from aomg.monitor.receivers import Alertmanager, Command, Log, Webhook
 from aomg.monitor.sinks import ConsoleSink, Sink
 from aomg.monitor.state_files import StateFiles, stream_of
+from aomg.monitor.states import State
 from aomg.monitor.summary_sink import SummarySink
 
 
@@ -32,8 +34,13 @@ def targets_of(config: Config) -> Path:
 
 
 def assembled(config: Config, console: Console, watchers: Sequence[Watcher] = ()) -> Batches:
-    """All that a micro-batch needs. Makes folders; raises ConfigError or SinkError where something cannot be."""
+    """All that a micro-batch needs, with receivers that hear already of what fires.
+
+    Makes folders; raises ConfigError or SinkError where something cannot be, StateError where a state is damaged.
+    """
     judge = Judge(check_rules(config), config.queries)
+    states = StateFiles(config.state / "alerts")
+    state = State.from_json(states.newest())
     stream = stream_of(config.state)
     names = {name: query.labels for name, query in config.queries.items()}
 
@@ -43,13 +50,18 @@ def assembled(config: Config, console: Console, watchers: Sequence[Watcher] = ()
     return Batches(
         config.queries,
         judge,
-        StateFiles(config.state / "alerts"),
+        states,
         sinks(config.sinks.results),
         [SummarySink(sink.path, names, stream) for sink in config.sinks.summaries if sink.path is not None],
         sinks(config.sinks.alerts),
-        targets_of(config),
+        HeadroomFile(targets_of(config), judge.targets),
         Quarantine(config.quarantine.folder, config.quarantine.most_rows, stream=stream),
-        Notifier(config.state / "outbox", [_receiver(receiver) for receiver in config.receivers]),
+        Notifier(
+            config.state / "outbox",
+            [_receiver(receiver) for receiver in config.receivers],
+            firing=judge.firing(state),
+            judged=state.batch,
+        ),
         watchers,
     )
 

@@ -5,27 +5,25 @@ alert state before it, and every sink replaces what the same batch wrote before,
 alert state of a batch is written last: it stands for all the rest being there.
 """
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from aomg.monitor.config import QueryConfig
+from aomg.monitor.headroom_file import HeadroomFile
 from aomg.monitor.judge import Judge
 from aomg.monitor.notify import Notifier
 from aomg.monitor.progress import Progress, Watcher
 from aomg.monitor.quarantine import Quarantine, refused_in
-from aomg.monitor.rows import NO_QUERY, WindowRows, windows_of
+from aomg.monitor.rows import NO_QUERY, windows_of
 from aomg.monitor.sinks import Sink
 from aomg.monitor.state_files import StateFiles
 from aomg.monitor.states import State
 from aomg.monitor.summary_sink import SummarySink
-from aomg.monitor.whole_files import put
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,7 @@ class Batches:
     results: Sequence[Sink]
     summaries: Sequence[SummarySink]
     alerts: Sequence[Sink]
-    targets: Path
-    """The file with the newest headroom of every target and key."""
+    headrooms: HeadroomFile
     quarantine: Quarantine
     notifier: Notifier
     watchers: Sequence[Watcher] = ()
@@ -60,13 +57,14 @@ class Batches:
         windows = windows_of(results, self.queries)
         before = self.states.load_below(batch)
         state, alerts = self.judge.step(State() if before is None else State.from_json(before), windows, batch)
-        for sink in self.results:
-            sink.write(batch, results)
+        # summaries first: who sees a window can ask for its histogram
         for summaries in self.summaries:
             summaries.write(batch, of_queries.filter(pc.is_valid(of_queries["summary"])))
+        for sink in self.results:
+            sink.write(batch, results)
         for sink in self.alerts:
             sink.write(batch, alerts)
-        self._export_headrooms(windows)
+        self.headrooms.put(self.judge.headrooms({query: found[-1:] for query, found in windows.items()}))
         self.quarantine.keep(batch, refused)
         self.notifier.send(batch, alerts)
         self.states.save(batch, state.to_json())
@@ -85,14 +83,3 @@ class Batches:
         )
         for watcher in self.watchers:
             watcher(progress)
-
-    def _export_headrooms(self, windows: Mapping[str, Sequence[WindowRows]]) -> None:
-        newest = {query: found[-1:] for query, found in windows.items()}
-        rooms = self.judge.headrooms(newest)
-        if not rooms:
-            return
-        told = {(room.group, room.target) for room in rooms}
-        kept = json.loads(self.targets.read_text())["targets"] if self.targets.exists() else []
-        records = [record for record in kept if (record["group"], record["target"]) not in told]
-        records += [record for room in rooms for record in room.records()]
-        put(self.targets, (json.dumps({"targets": records}, indent=1) + "\n").encode())

@@ -13,12 +13,25 @@ class NotDelivered(AomgError, RuntimeError):  # noqa: N818  it is an outcome tha
         A further attempt would fail as well: the receiver refuses this alert.
     wait
         Seconds that the receiver asked to wait, if it did.
+    mend
+        Somebody has to mend the receiver, or what the configuration says of it: time alone does not help.
+    about
+        The same for all attempts that fail alike, where the message is not; by it a failure is logged once.
     """
 
-    def __init__(self, message: str, final: bool = False, wait: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        final: bool = False,
+        wait: float | None = None,
+        mend: bool = False,
+        about: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.final = final
         self.wait = wait
+        self.mend = mend
+        self.about = message if about is None else about
 
 
 class Receiver(Protocol):

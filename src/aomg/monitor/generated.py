@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from aomg.streams import Podsets
@@ -26,7 +27,20 @@ class Generator:
         self._rows = max(round(stream.rate * speed * interval), 1)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="generator", daemon=True)
+        self._newest: int | None = None
         self.failure: OSError | None = None
+
+    @property
+    def newest(self) -> int | None:
+        """The time of the newest event that was written, in microseconds: the clock of a generated stream.
+
+        None where nothing was written yet.
+        """
+        if self._newest is None:
+            return None
+        arrived = min((self._newest + 1) * self._rows, self._events) - 1
+        start = int(self._stream.start.astype("datetime64[us]").astype(np.int64))
+        return start + arrived * 1_000_000 // self._stream.rate + self._stream.disorder
 
     @property
     def files(self) -> int:
@@ -48,6 +62,7 @@ class Generator:
         self._folder.mkdir(parents=True, exist_ok=True)
         if self.written == 0:
             self._write(0)
+        self._newest = self.written - 1
         self._thread.start()
 
     def stop(self) -> None:
@@ -82,3 +97,4 @@ class Generator:
         partial = self._folder / f".{final.name}.partial"
         pq.write_table(self._stream.take(min(self._rows, self._events - start), start), partial)
         partial.replace(final)
+        self._newest = number

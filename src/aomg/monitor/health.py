@@ -82,6 +82,11 @@ class Health:
         self._told: set[str] = set()
         self._resume()
 
+    @property
+    def late(self) -> int | None:
+        """Events that came too late, when they were last counted; None where they were not yet."""
+        return self._late_count
+
     def __call__(self, progress: "Progress") -> None:
         """Take what was done with a micro-batch; its line waits for what Spark says of it."""
         with self._lock:

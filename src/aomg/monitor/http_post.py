@@ -13,7 +13,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 from aomg.monitor.delivery import NotDelivered
 from aomg.monitor.secret import Secret, address
 
-_RETRIED = frozenset({408, 425, 429})
+_ABOUT_THE_ALERT = frozenset({400, 413, 422})
+"""Answers that say something of what was sent: sent again, it would be refused again."""
+_PASSES = frozenset({408, 425, 429})
+"""Answers of a receiver that is busy. All other 4xx mean a wrong address, a wrong token or a proxy in between."""
 _LONG = re.compile(r"[^/]{16,}")
 _MOST_OF_AN_ANSWER = 200
 
@@ -56,7 +59,7 @@ class HttpPost:
         return f"HttpPost({self.shown})"
 
     def send(self, body: bytes, key: str | None = None) -> None:
-        """Return when the answer was 2xx, else raise NotDelivered: final for 4xx, but for 408, 425 and 429."""
+        """Return when the answer was 2xx, else raise NotDelivered: final for 400, 413 and 422, about the body."""
         headers = {**self._headers, **({"Idempotency-Key": key} if key else {})}
         request = urllib.request.Request(self._url, body, headers, method="POST")
         try:
@@ -81,11 +84,15 @@ class HttpPost:
         for text in self._hidden:
             told = told.replace(text, "***")
         told = " ".join("".join(c if c.isprintable() else " " for c in told).split())[:_MOST_OF_AN_ANSWER]
-        message = f"{self.shown} answered {answer.code}" + (f": {told}" if told else "")
+        about = f"{self.shown} answered {answer.code}"
+        message = about + (f": {told}" if told else "")
+        final = answer.code in _ABOUT_THE_ALERT
+        mend = not final and 300 <= answer.code < 500 and answer.code not in _PASSES
         if 300 <= answer.code < 400:
             message += "; redirects are not followed, write the address that it leads to"
-        final = 400 <= answer.code < 500 and answer.code not in _RETRIED
-        return NotDelivered(message, final, _retry_after(answer.headers))
+        elif mend:
+            message += "; it is tried again, but where its address or headers are wrong, mend them and start again"
+        return NotDelivered(message, final, _retry_after(answer.headers), mend, about)
 
 
 def _retry_after(headers: Message) -> float | None:

@@ -8,7 +8,6 @@ the file itself says what to cut, and nothing has to be kept beside. Lines of an
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import FileIO
@@ -23,6 +22,8 @@ from aomg.monitor.whole_files import SinkError, flush_folder, reason
 
 _HEAD = re.compile(rb'\{"batch":(\d+),(?:"stream":"([^"\\]*)",)?')
 _BLOCK = 1 << 16
+_Part = tuple[int, int]
+"""Where a part of a file begins and ends."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -30,7 +31,8 @@ class JsonLinesSink:
     """Results or alerts as JSON lines, appended to a file.
 
     Batches come in ascending order, but for repeats. The end of the file is looked at in the first write and when a
-    batch is repeated, which costs as much as is cut; any other write only appends.
+    batch is repeated, back to the last line of this stream that stays, and takes little memory however long that is;
+    any other write only appends.
     """
 
     def __init__(self, file: Path, label_names: LabelNames | None = None, stream: str | None = None) -> None:
@@ -57,29 +59,33 @@ class JsonLinesSink:
             with self._file.open("r+b", buffering=0) as raw:
                 size = raw.seek(0, os.SEEK_END)
                 known = self._last is not None and batch > self._last[0] and size == self._last[1]
-                keep, again = (size, b"") if known else _cut(raw, batch, self._stream)
-                if keep == size and not text:
+                stays = [(0, size)] if known else _cut(raw, batch, self._stream)
+                kept = sum(end - start for start, end in stays)
+                if kept == size and not text:
                     return
-                if again.strip(b"\n"):  # somebody else's lines stand behind those that go
-                    size = self._replace(raw, keep, again + text)
+                if not known and not _is_ended(raw, stays):
+                    text = b"\n" + text
+                if stays[1:]:  # somebody else's lines stand behind those that go
+                    self._replace(raw, stays, text)
                 else:
-                    size = _append(raw, keep, again + text)
-            self._last = (batch, size)
+                    _append(raw, kept, text)
+            self._last = (batch, kept + len(text))
         except OSError as error:
             raise SinkError(reason(error, self._file)) from error
 
     def close(self) -> None:
         """Nothing is held."""
 
-    def _replace(self, raw: FileIO, keep: int, text: bytes) -> int:
-        """Write the file anew, up to `keep` and then `text`, in one step."""
+    def _replace(self, raw: FileIO, stays: Sequence[_Part], text: bytes) -> None:
+        """Write the file anew, the parts that stay and then `text`, in one step."""
         partial = self._file.with_name(f".{self._file.name}.partial")
         try:
-            raw.seek(0)
             with partial.open("wb") as copy:
-                shutil.copyfileobj(raw, copy)
-                copy.truncate(keep)
-                copy.seek(keep)
+                for start, end in stays:
+                    raw.seek(start)
+                    while start < end and (block := raw.read(min(_BLOCK, end - start))):
+                        copy.write(block)
+                        start += len(block)
                 copy.write(text)
                 copy.flush()
                 os.fsync(copy.fileno())
@@ -89,7 +95,6 @@ class JsonLinesSink:
             with suppress(OSError):
                 partial.unlink()
             raise
-        return keep + len(text)
 
 
 def line_of(told: Mapping[str, object]) -> bytes:
@@ -97,7 +102,7 @@ def line_of(told: Mapping[str, object]) -> bytes:
     return f"{_ENCODER.encode(told)}\n".encode("utf-8", "backslashreplace")
 
 
-def _append(raw: FileIO, keep: int, text: bytes) -> int:
+def _append(raw: FileIO, keep: int, text: bytes) -> None:
     """Cut the file at `keep` and write `text` there; where that fails, only the cut remains."""
     raw.truncate(keep)
     raw.seek(keep)
@@ -110,30 +115,34 @@ def _append(raw: FileIO, keep: int, text: bytes) -> int:
         with suppress(OSError):
             raw.truncate(keep)
         raise
-    return keep + len(text)
 
 
-def _cut(raw: FileIO, batch: int, stream: str | None) -> tuple[int, bytes]:
-    """How much of the file stays, and what of the rest is written again: a line end, or others' lines.
+def _cut(raw: FileIO, batch: int, stream: str | None) -> list[_Part]:
+    """The parts of the file that stay, in their order: its beginning, and others' lines behind what goes.
 
     What goes are the lines of this batch and of later ones, and a last line that was torn while it was written.
     """
-    keep, others = raw.seek(0, os.SEEK_END), []
+    behind: list[_Part] = []
+    start = end = raw.seek(0, os.SEEK_END)  # all between them stays, as it seems
     for at, line in _lines_from_the_end(raw):
         head = _HEAD.match(line)
         ours = head is not None and (head[2] or b"") == (stream or "").encode()
         repeated = head is not None and ours and int(head[1]) >= batch
         if repeated or (not line.endswith(b"\n") and _is_torn(line)):
-            keep = at
+            if start < end:
+                behind.append((start, end))
+            end = at
         elif ours:
             break
-        else:
-            others.append((at, line))
-    again = b"".join(line for at, line in reversed(others) if at > keep)
-    if not again and keep:
-        raw.seek(keep - 1)
-        return keep, b"" if raw.read(1) == b"\n" else b"\n"
-    return keep, again if again.endswith(b"\n") or not again else again + b"\n"
+        start = at
+    return [(0, end), *reversed(behind)]
+
+
+def _is_ended(raw: FileIO, stays: Sequence[_Part]) -> bool:
+    """Whether what stays has a line end behind it, or is nothing."""
+    end = stays[-1][1]
+    raw.seek(max(end - 1, 0))
+    return end == 0 or raw.read(1) == b"\n"
 
 
 def _is_torn(line: bytes) -> bool:

@@ -104,6 +104,17 @@ class Judge:
                 found.append(Active(rule.name, rule.group, named, fired is not None, since, fired))
         return found
 
+    def firing(self, state: State) -> list[Alert]:
+        """Return what fires, each as it was told when it fired, with the same id, but for what was measured then."""
+        found = []
+        for rule in self.rules:
+            instances = state.rules[rule.key].instances if rule.key in state.rules else {}
+            for labels in sorted(instances, key=by_labels):
+                since, fired, _ = instances[labels]
+                if fired is not None:
+                    found.append(_as_told(rule, labels, since, fired, state.batch or 0))
+        return found
+
     def _by_end(self, state: State, rows: Mapping[str, Sequence[WindowRows]]) -> dict[int, dict[str, WindowRows]]:
         found: dict[int, dict[str, WindowRows]] = {}
         for query, windows in rows.items():
@@ -158,7 +169,7 @@ class _Run:
         self.rule = rule
         self.batch = batch
         self.instances = dict(before.instances) if before else {}
-        self.seen = before.seen if before and rule.remembers else {}
+        self.seen = before.members(rule.key_names) if before and rule.remembers else {}
         self.alerts: list[_Told] = []
 
     @property
@@ -170,7 +181,14 @@ class _Run:
         """What is remembered now."""
         rule = self.rule
         return RuleState(
-            rule.group, rule.name, rule.labels, rule.label_names, rule.size, self.instances, dict(self.seen)
+            rule.group,
+            rule.name,
+            rule.labels,
+            rule.label_names,
+            rule.size,
+            self.instances,
+            dict(self.seen),
+            rule.key_names,
         )
 
     def judge(self, windows: Mapping[int, Windows], first: int) -> None:
@@ -235,6 +253,29 @@ class _Run:
         )
         annotations |= rule.annotations_of(alert, evidence)  # they may tell all the rest of it
         self.alerts.append((alert, rule.key, labels))
+
+
+def _as_told(rule: Rule, labels: Labels, since: int, fired: int, batch: int) -> Alert:
+    named = _named(rule.label_names, labels, rule.labels)
+    annotations: dict[str, str] = {}
+    alert = Alert(
+        id=alert_id(rule.group, rule.name, named, "firing", fired),
+        rule=rule.name,
+        group=rule.group,
+        transition="firing",
+        labels=named,
+        annotations=annotations,
+        start=fired - rule.size,
+        end=fired,
+        certainty="no data",
+        quantities={},
+        count=None,
+        started=since,
+        fired=fired,
+        batch=batch,
+    )
+    annotations |= rule.annotations_of(alert, Evidence())
+    return alert
 
 
 def _certainty(verdict: Verdict, row: int | None) -> Certainty:

@@ -51,17 +51,32 @@ class ReceiverStatus:
 class Notifier:
     """Takes the alerts of each batch and sees to it that every receiver gets them.
 
-    Every alert reaches every receiver at least once, unless the receiver refuses it (4xx), or it cannot be delivered
-    for the receiver's patience (a day), or too many wait: then it is a line in `undelivered.jsonl`, of which the last
-    10 to 20 MB are kept. An alert has the same id however often it comes, after a crash too.
+    Every alert reaches every receiver at least once, unless the receiver refuses what it says (400, 413, 422), or it
+    cannot be delivered for the receiver's patience (a day), or too many wait: then it is a line in
+    `undelivered.jsonl`, of which the last 10 to 20 MB are kept. An alert has the same id however often it comes, after
+    a crash too.
     """
 
     def __init__(
-        self, folder: Path, receivers: Sequence[Receiver], backoff: Backoff | None = None, most: int = 10_000
+        self,
+        folder: Path,
+        receivers: Sequence[Receiver],
+        backoff: Backoff | None = None,
+        most: int = 10_000,
+        firing: Sequence[Alert] = (),
+        judged: int | None = None,
     ) -> None:
+        """Begin to tell what waits.
+
+        firing
+            What fires now: a receiver that is told again and again hears of it, also if it is new or has moved.
+        judged
+            The batch after which it fires; None before the first.
+        """
         self._undelivered = Undelivered(folder / "undelivered.jsonl")
         names = names_of(receivers)
         self._outbox = Outbox(folder, {name: r.repeat_every is not None for name, r in names.items()}, most)
+        self._outbox.remember([alert.to_json() for alert in firing], judged)
         self._forget_abandoned()
         self._change = threading.Condition()
         self._stopped = threading.Event()
@@ -128,6 +143,7 @@ class _Sender(threading.Thread):
         self._undelivered = notifier._undelivered
         self._delivered = self._given_up = 0
         self._failing: str | None = None
+        self._logged: str | None = None
         self._repeat_at = time.monotonic()  # at once: a receiver may have forgotten while we were away
 
     def status(self) -> ReceiverStatus:
@@ -162,9 +178,11 @@ class _Sender(threading.Thread):
             try:
                 self._receiver.repeat(firing)
             except NotDelivered as error:
-                self._tell(str(error))
+                self._tell(error)
             except Exception as error:
                 self._tell(self._fault(error))
+            else:
+                self._works()
 
     def _deliver(self, entry: Entry) -> None:
         """Try until it is delivered, given up, dropped meanwhile, or time to stop."""
@@ -173,27 +191,24 @@ class _Sender(threading.Thread):
             return
         since, attempt = time.monotonic(), 0
         while not self._stopped.is_set() and self._outbox.head(self.name) == entry:
-            wait = None
             try:
                 self._receiver.deliver(entry.alert)
             except NotDelivered as error:
-                why, wait = str(error), error.wait
+                failure = error
                 if error.final or time.monotonic() - since > self._receiver.patience:
-                    self._tell(why)
-                    self.give_up([entry.alert], why)
+                    self._tell(error)
+                    self.give_up([entry.alert], str(error))
                     self._past(entry)
                     return
             except Exception as error:  # a fault of ours must not end the thread, nor the alert
-                why = self._fault(error)
+                failure = self._fault(error)
             else:
-                if self._failing is not None:
-                    _LOG.warning("%r takes alerts again", self._receiver)
-                self._failing = None
+                self._works()
                 self._delivered += 1
                 self._past(entry)
                 return
-            self._tell(why)
-            self._stopped.wait(self._backoff.delay(attempt, wait))
+            self._tell(failure)
+            self._stopped.wait(self._backoff.delay(attempt, failure.wait))
             attempt += 1
 
     def _past(self, entry: Entry) -> None:
@@ -204,14 +219,20 @@ class _Sender(threading.Thread):
         except SinkError as error:
             _LOG.warning("%s; alerts may be told twice after the next start", error)
 
-    def _fault(self, error: Exception) -> str:
-        return f"{self._receiver!r} failed ({type(error).__name__})"
+    def _fault(self, error: Exception) -> NotDelivered:
+        return NotDelivered(f"{self._receiver!r} failed ({type(error).__name__})")
 
-    def _tell(self, why: str) -> None:
-        """Log a failure once, not at every attempt."""
-        if why != self._failing:
-            _LOG.warning("an alert was not delivered: %s", why)
-        self._failing = why
+    def _works(self) -> None:
+        if self._failing is not None:
+            _LOG.warning("%r takes alerts again", self._receiver)
+        self._failing = self._logged = None
+
+    def _tell(self, failure: NotDelivered) -> None:
+        """Log a failure once, not at every attempt: as an error if somebody has to mend something."""
+        if failure.about != self._logged:
+            level = logging.ERROR if failure.mend else logging.WARNING
+            _LOG.log(level, "an alert was not delivered: %s", failure)
+        self._failing, self._logged = str(failure), failure.about
 
     def give_up(self, alerts: Sequence[Mapping[str, Any]], why: str) -> None:
         """Record alerts that this receiver will not get."""

@@ -85,6 +85,40 @@ class Outbox:
                 for alert in self._entries.get(number, [])[:index]:
                     _follow(self._firing[name], alert)
 
+    def remember(self, firing: Sequence[dict[str, Any]], judged: int | None) -> None:
+        """Let all who are told again hear of what fires after batch `judged`, whether or not they were told of it.
+
+        Alerts of later batches are here already if the process died before their state was written: they count, too,
+        as their batch will be repeated and they are not taken again. What still waits for a receiver comes by itself.
+        """
+        with self._change:
+            told = [alert for entry in self._entries.values() for alert in entry]
+            known = {alert["id"]: alert for alert in told} | self._remembered()
+            now: dict[str, dict[str, Any]] = {}
+            for alert in firing:
+                _follow(now, known.get(alert["id"], alert))  # what was told then says more
+            for alert in told:
+                if judged is None or alert.get("batch", -1) > judged:
+                    _follow(now, alert)
+            for name, mine in self._firing.items():
+                will_be = dict(mine)
+                for alert in self._from(self._at[name]):
+                    _follow(will_be, alert)
+                mine |= {key: alert for key, alert in now.items() if key not in will_be}
+
+    def _remembered(self) -> dict[str, dict[str, Any]]:
+        """Everything that fires as any receiver knows it, by its id; also those that are no longer there."""
+        found = {alert["id"]: alert for firing in self._firing.values() for alert in firing.values()}
+        for name in self._queues():
+            if name not in self._at and (self._folder / f"{name}.firing.json").exists():
+                found |= {alert["id"]: alert for alert in self._read(f"{name}.firing.json", dict).values()}
+        return found
+
+    def _from(self, place: tuple[int, int]) -> list[dict[str, Any]]:
+        """All alerts that are here from a place in the order on."""
+        there = ((at, alert) for at, entry in self._entries.items() for alert in enumerate(entry))
+        return [alert for at, (index, alert) in there if (at, index) >= place]
+
     def _queues(self) -> list[str]:
         """The names of all receivers that have a place here, also of those that are no longer there."""
         found = (_QUEUE.fullmatch(path.name) for path in self._folder.iterdir())
@@ -97,9 +131,7 @@ class Outbox:
             for name in self._queues():
                 if name not in self._at:
                     place = self._read(f"{name}.json", dict)
-                    first = (place["number"], place["index"])
-                    waiting = ((at, alert) for at, entry in self._entries.items() for alert in enumerate(entry))
-                    found[name] = [alert for at, (index, alert) in waiting if (at, index) >= first]
+                    found[name] = self._from((place["number"], place["index"]))
             return found
 
     def forget(self, name: str) -> None:

@@ -90,7 +90,7 @@ def _arguments(config: Config, query: QueryConfig) -> dict[str, Any]:
 
 
 def _summaries(events: DataFrame, config: Config, query: QueryConfig) -> DataFrame:
-    """What remains of each sub-window, to be stored: counted a second time, in a state of its own."""
+    """What remains of each sub-window, to be stored: in a state of its own. Spark reads and counts once for both."""
     stored = summaries(events, _patient(config, query), **_arguments(config, query))
     return stored.select(*_head(query, "sub_window"), "summary", stored["query"].alias("written_by"))
 

@@ -4,7 +4,8 @@ A receiver is known by its kind and by what it is, without secrets (`Receiver.id
 and not by its tokens, headers or timeouts. Of several that are equal in this, the first comes first.
 
 A queue whose receiver is no longer there *moved* if exactly one of its kind is gone and exactly one is new: then the
-new one takes over what waits. Otherwise the queue is abandoned, and a new receiver hears nothing of the past.
+new one takes over what waits. Otherwise the queue is abandoned, and a new receiver hears nothing of the past; of what
+fires now it hears if it is told again and again (`Outbox.remember`).
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """Reads stored results back: those of a query, of some labels, of some time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from numpy.typing import NDArray
 
 from aomg.errors import AomgError
+from aomg.monitor.durations import said
 from aomg.monitor.result_folder import days
 from aomg.monitor.result_rows import SCHEMA, codes, labels_key
 
@@ -29,6 +29,7 @@ def read(
     since: datetime | None = None,
     until: datetime | None = None,
     last: timedelta | None = None,
+    reading: Callable[[str, int, int], None] = lambda day, number, days: None,
 ) -> pa.Table:
     """The stored rows of windows that end after `since` and up to `until`, sorted by query, labels and end.
 
@@ -36,6 +37,8 @@ def read(
         Instead of `since`: so long before the newest end that is stored (up to `until`), which need not be now.
     labels
         Name and value of each label that a row must have.
+    reading
+        Is told of each day before it is read: which, its number from 1 on, and of how many.
 
     Of rows with the same query, labels and end, that of the newest batch counts. Reads only the days that are asked
     for, while others write and compact. Raises ResultsError where there is nothing, saying what there is.
@@ -50,11 +53,16 @@ def read(
     if last is not None:
         newest = _newest(folder, there, query, until)
         since = newest - last if newest is not None and (since is None or newest - last > since) else since
-    rows = newest_batch(_rows(folder, _between(there, since, until), _wanted(query, since, until)))
+    chosen, parts = _between(there, since, until), []
+    for number, day in enumerate(chosen, 1):
+        reading(day, number, len(chosen))
+        parts.append(newest_batch(_rows(folder, [day], _wanted(query, since, until))))
+    rows = pa.concat_tables(parts) if parts else SCHEMA.empty_table()
+    rows = newest_batch(rows) if len(parts) > 1 else rows
     for name, value in (labels or {}).items():
-        rows = rows.filter(pa.array(label(rows, name) == value))
+        rows = rows.filter(pc.equal(label(rows, name), value))
     if not len(rows):
-        raise ResultsError(_nothing(folder, there, query, labels))
+        raise ResultsError(_nothing(folder, there, query, labels, last))
     return rows
 
 
@@ -119,19 +127,24 @@ def newest_batch(rows: pa.Table) -> pa.Table:
     return rows.take(pa.array(order[is_last]))
 
 
-def label(rows: pa.Table, name: str) -> NDArray[np.object_]:
-    """The value of a label in every row; None where a row lacks it. Raises ResultsError if no row has such a label."""
-    known: list[str] = []
-    values = np.full(len(rows), None, object)
-    names = rows["label_names"].to_pylist()
-    for row, (called, texts) in enumerate(zip(names, rows["labels"].to_pylist(), strict=True)):
-        if called and name in called:
-            values[row] = texts[called.index(name)]
-        elif called and called[0] not in known:
-            known += [one for one in called if one not in known]
-    if len(rows) and not any(called and name in called for called in names):
+def label(rows: pa.Table, name: str) -> pa.StringArray:
+    """The value of a label in every row; null where a row lacks it. Raises ResultsError if no row has such a label.
+
+    Costs a few operations on columns, and a step for each of the few lists of names that there are.
+    """
+    names = rows["label_names"].combine_chunks()
+    kinds = pc.fill_null(labels_key(names), "").dictionary_encode()
+    _, first = np.unique(kinds.indices.to_numpy(zero_copy_only=False), return_index=True)
+    called = [names[int(at)].as_py() or [] for at in first]
+    if len(rows) and not any(name in one for one in called):
+        known = list(dict.fromkeys(each for one in called for each in one))
         raise ResultsError(f"no result has a label {name!r}; {there_are(name, known)}")
-    return values
+    places = np.array([one.index(name) if name in one else -1 for one in called], np.int64)
+    place = places[kinds.indices.to_numpy(zero_copy_only=False)] if len(rows) else places
+    labels = rows["labels"].combine_chunks()
+    there = (place >= 0) & (place < pc.fill_null(labels.value_lengths(), 0).to_numpy(zero_copy_only=False))
+    at = labels.offsets.to_numpy()[:-1] + place
+    return labels.values.take(pa.array(at, pa.int64(), mask=~there))
 
 
 def there_are(name: str, known: Sequence[str]) -> str:
@@ -141,12 +154,15 @@ def there_are(name: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]}? {said}" if near else said
 
 
-def _nothing(folder: Path, there: list[str], query: str | None, labels: Mapping[str, str] | None) -> str:
+def _nothing(
+    folder: Path, there: list[str], query: str | None, labels: Mapping[str, str] | None, last: timedelta | None
+) -> str:
     """Say why nothing was found."""
     stored = sorted(set(_rows(folder, there[-7:], None, ["query"])["query"].to_pylist()))
     if query is not None and query not in stored:
         return f"{folder} has no results of a query {query!r}; {there_are(query, stored)}"
     if labels:
         asked = ", ".join(f"{name}={value}" for name, value in labels.items())
-        return f"{folder} has no results with {asked} in that time; leave some of it out"
+        time = f"the {said(last // timedelta(microseconds=1))} up to the newest" if last is not None else "that time"
+        return f"{folder} has no results with {asked} in {time}; leave some of it out, or ask for more time"
     return f"{folder} has no results in that time; those that are there are of {there[0]} to {there[-1]}"

@@ -17,14 +17,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
+from aomg.errors import SettingsError
 from aomg.monitor.assembly import assembled, checkpoint_of
 from aomg.monitor.config import Config
 from aomg.monitor.errors import RunError
 from aomg.monitor.generated import Generator
-from aomg.monitor.health import Health
+from aomg.monitor.health import FAILED, Health
 from aomg.monitor.inspection import inspect
 from aomg.monitor.plan import planned
 from aomg.monitor.progress import Watcher
+from aomg.monitor.secret import without_secrets
 from aomg.monitor.sources import folder_of
 from aomg.monitor.state_owner import claim_state
 from aomg.monitor.whole_files import locked
@@ -51,9 +53,10 @@ class Monitor:
         self.config, self.once = config, once
         self._console, self._watchers = console, watchers
         self._spark = spark
-        self._owns_spark = spark is None
+        self._owns_spark = False
         self._generator = _generator(config)
         self._stop = threading.Event()
+        self._health: Health | None = None
         self.query: StreamingQuery | None = None
         self.undelivered: dict[str, int] = {}
 
@@ -65,14 +68,14 @@ class Monitor:
         with locked(self.config.state / "lock", busy):
             claim_state(self.config)
             self._generate()
-            health = Health(self.config.state, self.scans, self._late)
+            health = self._health = Health(self.config.state, self.scans, self._late)
             batches = assembled(self.config, self._console, (*self._watchers, health))
             health.waiting = lambda: {one.name: one.waiting for one in batches.notifier.status()}
             health.started()
-            because = "it failed"
+            because = FAILED
             try:
                 self._run(batches, health)
-                because = "it was stopped" if self._stop.is_set() else "its source ended"
+                because = "it was stopped" if self.stopped else "its source ended"
             finally:
                 if self._generator is not None:
                     self._generator.stop()
@@ -85,10 +88,28 @@ class Monitor:
         """Ask it to end. A micro-batch that is at work then is repeated at the next start."""
         self._stop.set()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it was asked to end."""
+        return self._stop.is_set()
+
+    @property
+    def late(self) -> int | None:
+        """Events that came too late, as far as they were counted while it runs: once a minute at most."""
+        return None if self._health is None else self._health.late
+
+    @property
+    def newest_generated(self) -> int | None:
+        """The time of the newest event that was generated, in microseconds; None of other sources."""
+        return None if self._generator is None else self._generator.newest
+
     def accounts(self) -> dict[str, Accounts]:
-        """What became of every event, by query, up to the last micro-batch."""
-        spark, checkpoint = self._started(), str(checkpoint_of(self.config))
-        return {name: accounts(spark, checkpoint, number) for number, name in enumerate(self.config.queries)}
+        """What became of every event, by query, up to the last micro-batch; zeros before the first."""
+        checkpoint = checkpoint_of(self.config)
+        if not any(checkpoint.glob("commits/[0-9]*")):  # Spark has no state to read from then
+            return dict.fromkeys(self.config.queries, Accounts(0, 0, 0, 0, 0, 0))
+        spark = self._started()
+        return {name: accounts(spark, str(checkpoint), number) for number, name in enumerate(self.config.queries)}
 
     def close(self) -> None:
         """Stop the Spark session, if it was started here."""
@@ -111,8 +132,17 @@ class Monitor:
 
     def _started(self) -> SparkSession:
         if self._spark is None:
-            with _errors_to(self.config.state / "spark.log"), _own_signals():
-                self._spark = session("aomg monitor")
+            log, another = self.config.state / "spark.log", None
+            with suppress(PySparkException):
+                another = SparkSession.active()
+            try:
+                with _errors_to(log), _own_signals():
+                    self._spark = session("aomg monitor")
+            except SettingsError as error:
+                if isinstance(error.__cause__, PySparkException):
+                    raise SettingsError(f"{error} (of a monitor, standard error is in {log})") from error
+                raise
+            self._owns_spark = another is None
         return self._spark
 
     def _late(self) -> int:
@@ -122,6 +152,8 @@ class Monitor:
     def _run(self, batches: object, health: Health) -> None:
         with health.starting():
             frame = self._planned()
+        if self.stopped:
+            return
         writer = frame.writeStream.queryName("aomg").outputMode("append").foreachBatch(batches)  # type: ignore[arg-type]
         writer = writer.option("checkpointLocation", str(checkpoint_of(self.config)))
         if self.once:
@@ -165,7 +197,11 @@ def _generator(config: Config) -> Generator | None:
 
 
 def explained(said: str, config: Config) -> str:
-    """The line of a failed stream's long story that tells most: our own error, else any, else its first line."""
+    """The line of a failed stream's long story that tells most: our own error, else any, else its first line.
+
+    Spark quotes options as it likes; the secrets of the configuration are not in what is told.
+    """
+    said = without_secrets(said, config)
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     raised = [found for line in lines if (found := re.match(r"([\w.]+(?:Error|Exception|Interrupt)): (.+)", line))]
     for found in raised:

@@ -5,9 +5,10 @@ HTTP request) and to no message.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from typing import NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from aomg.monitor.errors import ConfigError
 
@@ -67,6 +68,50 @@ def names_a_secret(name: str) -> bool:
 def redacted(text: str) -> str:
     """Return a text that may be shown: without user info of addresses, and nothing of it if it speaks of a secret."""
     return "***" if _NAME.search(text) else _USER_INFO.sub("***@", text)
+
+
+def without_secrets(text: str, known: object) -> str:
+    """Return a text of somebody else's without any secret that a configuration, or a part of one, holds.
+
+    Parts of a secret that may be quoted alone go, too: an entry of a list, its host, a line, what stands in quotes, a
+    token behind its scheme, user info, a password, a value of an address's query. Texts of one or two characters stay.
+
+    >>> without_secrets("no broker at me:hunter2@b1:9092", [Secret("me:hunter2@b1:9092,b2:9092")])
+    'no broker at ***'
+    """
+    instead = {part: shown for secret in _secrets_in(known) for part, shown in _parts(secret).items() if len(part) > 2}
+    for part in sorted(instead, key=len, reverse=True):
+        text = text.replace(part, instead[part])
+    return text
+
+
+def _secrets_in(known: object) -> Iterator[Secret]:
+    if isinstance(known, Secret):
+        yield known
+    elif is_dataclass(known):
+        for part in fields(known):
+            yield from _secrets_in(getattr(known, part.name))
+    elif isinstance(known, Mapping):
+        for value in known.values():
+            yield from _secrets_in(value)
+    elif isinstance(known, list | tuple):
+        for value in known:
+            yield from _secrets_in(value)
+
+
+def _parts(secret: Secret) -> dict[str, str]:
+    """What may be quoted of a secret, and what is shown instead."""
+    text, shown = secret.reveal(), repr(secret)
+    users = re.findall(r"(?:^|[/,\s])([^/,@\s]+)@", text)
+    found = {*users, *(user.partition(":")[2] for user in users)}
+    found |= {part for either in re.findall(r"\"([^\"]*)\"|'([^']*)'", text) for part in either}
+    found |= {value for _, value in parse_qsl(urlsplit(text).query)} if "://" in text else set()
+    if shown == "***":  # nothing of it may be seen
+        entries = {part.strip() for part in re.split(r"[,\n]", text)}
+        hosts = {entry.rpartition("@")[2] for entry in entries}
+        found |= entries | hosts | {re.sub(r":\d+$", "", host) for host in hosts}
+        found |= {token for scheme, token in re.findall(r"^(\w+) +(\S+)$", text)}
+    return {**dict.fromkeys(found, "***"), text: shown}
 
 
 def with_environment(text: str, environment: Mapping[str, str]) -> str | Secret:

@@ -1,7 +1,7 @@
 """How stored results are shown: a table in the terminal, the worst keys first, or JSON."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -10,17 +10,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
 from aomg.monitor.alerts import time_text
-from aomg.monitor.ranking import Ranked, chosen_quantile, ranked
+from aomg.monitor.ranking import Ranked, Ranking, chosen_quantile, ranked
+from aomg.monitor.result_folder import days
 from aomg.monitor.result_rows import plain
 from aomg.monitor.results import read
 from aomg.monitor.sinks import brief, title_of
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 24
+_A_DAY = timedelta(days=1)
 
 
 def show(
@@ -38,40 +42,70 @@ def show(
 ) -> None:
     """Print the worst keys of each query, at most `most`. Raises ResultsError where there is nothing to show.
 
+    Without `since` and `last`, it is the last day up to the newest window: all that was ever stored may be a lot.
+    On a terminal it says which day it reads.
+
     by
         The labels that name a line; of keys that share them the worst counts.
     quantile
         What is worst is judged by it: p99, p99.9 or 0.999.
     """
-    rows = read(folder, query, labels, since, until, last)
+    whole = since is None and last is None
+    with console.status("reading results") as status:
+        rows = read(folder, query, labels, since, until, _A_DAY if whole else last, _said_on(status))
     told = []
-    for name in sorted(set(rows["query"].to_pylist())):
-        part = rows.filter(pc.equal(rows["query"], name))
-        chosen = chosen_quantile(part, quantile)
-        keys = ranked(part, by, chosen)
+    names = sorted(pc.unique(rows["query"]).to_pylist())
+    for name in names:
+        with console.status(f"ranking the keys of {escape(name)}"):
+            part = rows.filter(pc.equal(rows["query"], name)) if len(names) > 1 else rows
+            span, chosen = _span(part), chosen_quantile(part, quantile)
+            ranking = ranked(part, by, chosen, most)
         if as_json:
-            told.append(_json(name, chosen, keys, most))
+            told.append(_json(name, chosen, ranking, span))
         else:
-            first, final = span = _span(part)
-            title = (
-                f"{name}: worst keys by {title_of(chosen)}, windows that end {time_text(first)} to {time_text(final)}"
-            )
+            ends = f"windows that end {time_text(span[0])} to {time_text(span[1])}"
+            title = f"{name}: worst keys by {title_of(chosen)}, {ends}"
             console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
-            console.print(_table(chosen, keys[:most], span, console.width))
-            if len(keys) > most:
-                console.print(f"and {len(keys) - most:,} more keys; --most shows more of them", markup=False)
+            console.print(_table(chosen, ranking.first, span, console.width))
+            if ranking.keys > most:
+                console.print(f"and {ranking.keys - most:,} more keys; --most shows more of them", markup=False)
+    if whole and not as_json and _has_older(folder, rows):
+        console.print(
+            "the last 24 hours up to the newest window; --last 7d shows more of them", style="dim", highlight=False
+        )
     if as_json:
         console.print(
             json.dumps(told, ensure_ascii=False, allow_nan=False), markup=False, highlight=False, soft_wrap=True
         )
 
 
-def _json(query: str, chosen: str, keys: list[Ranked], most: int) -> dict[str, Any]:
+def _has_older(folder: Path, rows: pa.Table) -> bool:
+    """Whether there are results of days that were not read to their beginning."""
+    return days(folder)[0] <= time_text(_span(rows)[1] - _A_DAY // timedelta(microseconds=1))[:10]
+
+
+def _said_on(status: Status) -> Callable[[str, int, int], None]:
+    def say(day: str, number: int, count: int) -> None:
+        status.update(f"reading results of {day}" + (f", day {number} of {count}" if count > 1 else ""))
+
+    return say
+
+
+def _json(query: str, chosen: str, ranking: Ranking, span: tuple[int, int]) -> dict[str, Any]:
     lines = []
-    for key in keys[:most]:
+    for key in ranking.first:
         series = [{"end": time_text(end), "value": v, "low": low, "high": high} for end, v, low, high in key.series]
         lines.append({"labels": key.labels, "worst": key.worst, "series": series})
-    told: dict[str, Any] = plain({"query": query, "quantile": chosen, "keys": len(keys), "worst_first": lines})
+    told: dict[str, Any] = plain(
+        {
+            "query": query,
+            "quantile": chosen,
+            "first_end": time_text(span[0]),
+            "last_end": time_text(span[1]),
+            "keys": ranking.keys,
+            "worst_first": lines,
+        }
+    )
     return told
 
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from aomg.monitor.config import Config, KafkaConfig, QueryConfig, SourceConfig
-from aomg.monitor.errors import ConfigError
+from aomg.monitor.event_times import time_of_event
 from aomg.monitor.secret import revealed
 from aomg.spark.intake import quoted
 
@@ -42,8 +42,6 @@ _TYPES: dict[str, t.DataType] = {
     "timestamp": t.TimestampType(),
 }
 _CORRUPT, _FILE, _UNREADABLE = "__corrupt", "__file", "__unreadable_"
-_EPOCHS = {"epoch_s": f.timestamp_seconds, "epoch_ms": f.timestamp_millis, "epoch_us": f.timestamp_micros}
-_HAS_ZONE = r"(?i)(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)\s*$"
 
 
 @dataclass(frozen=True)
@@ -158,7 +156,7 @@ def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[st
         columns[name] = f.when(whole, typed)
         if text and not isinstance(kind, t.StringType):
             unreadable[name] = given.isNotNull() & typed.isNull()
-    time = _time(raw, source)
+    time = time_of_event(raw, source)
     columns[source.time] = f.when(whole, time)
     values = sorted({query.value for query in config.queries.values()})
     unusable = reduce(lambda known, more: known & more, [~_finite(columns[name], raw, name) for name in values])
@@ -178,29 +176,6 @@ def _finite(value: Column, raw: DataFrame, name: str) -> Column:
         real = value.cast("double")
         known = known & ~f.isnan(real) & (f.abs(real) < f.lit(float("inf")))
     return f.coalesce(known, f.lit(False))
-
-
-def _time(raw: DataFrame, source: SourceConfig) -> Column:
-    """The event time as an instant. Times without a zone are those of the source's zone."""
-    given, kind = quoted(source.time), raw.schema[source.time].dataType
-    zone = f.lit(source.time_zone)
-    if isinstance(kind, t.TimestampType):
-        return given
-    if isinstance(kind, t.TimestampNTZType):
-        return f.to_utc_timestamp(given.cast("timestamp"), zone)  # the session's zone is UTC
-    if source.time_format in _EPOCHS:
-        whole = given.try_cast("long") if isinstance(kind, t.StringType) else given.cast("long")
-        return _EPOCHS[source.time_format](whole)
-    if not isinstance(kind, t.StringType):
-        raise ConfigError(
-            f"column {source.time!r} is {kind.simpleString()}; say how it tells the time: "
-            "time_format: epoch_s, epoch_ms or epoch_us",
-            source.line,
-        )
-    if source.time_format == "iso":
-        read = f.try_to_timestamp(given)
-        return f.when(given.rlike(_HAS_ZONE), read).otherwise(f.to_utc_timestamp(read, zone))
-    return f.to_utc_timestamp(f.try_to_timestamp(given, f.lit(source.time_format)), zone)
 
 
 def _sampled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -46,6 +46,11 @@ class StateFiles:
         below = [number for number in self._batches() if number < batch]
         return self._load(below[-1]) if below else None
 
+    def newest(self) -> Any | None:
+        """The state of the latest batch that has one, or None. Raises StateError as `load_below` does."""
+        there = self._batches()
+        return self._load(there[-1]) if there else None
+
     def _load(self, batch: int) -> Any:
         file = self._folder / f"{batch}.json"
         try:

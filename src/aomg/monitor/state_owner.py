@@ -4,6 +4,7 @@ import json
 from itertools import zip_longest
 
 from aomg.errors import StateError
+from aomg.monitor.assembly import checkpoint_of
 from aomg.monitor.config import Config
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.whole_files import put
@@ -12,10 +13,13 @@ _FILE = "queries.json"
 
 
 def claim_state(config: Config) -> None:
-    """Write down what the state is of, or compare. Raises ConfigError that names what differs, before Spark starts."""
+    """Write down what the state is of, or compare. Raises ConfigError that names what differs, before Spark starts.
+
+    As long as no event was read, for whatever reason the start failed, the state is of no queries: they may change.
+    """
     file = config.state / _FILE
     asked = _said(config)
-    if not file.exists():
+    if not file.exists() or not _begun(config):
         put(file, (json.dumps(asked, indent=1) + "\n").encode())
         return
     try:
@@ -34,6 +38,12 @@ def claim_state(config: Config) -> None:
             "Put them back, or give a new state folder and new folders for what is written",
             file=config.file,
         )
+
+
+def _begun(config: Config) -> bool:
+    """Whether Spark has noted what to read: a micro-batch, or what a source found for the first one."""
+    checkpoint = checkpoint_of(config)
+    return any(checkpoint.glob("offsets/[0-9]*")) or any(checkpoint.glob("sources/*/[0-9]*"))
 
 
 def _said(config: Config) -> dict[str, str]:

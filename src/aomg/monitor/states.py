@@ -26,7 +26,13 @@ class Instance(NamedTuple):
 
 @dataclass(frozen=True)
 class RuleState:
-    """What is remembered of a rule, with what is needed to resolve its alerts when the rule has gone."""
+    """What is remembered of a rule, with what is needed to resolve its alerts when the rule has gone.
+
+    seen
+        Of fleets: the members, and the window end at which each was seen last.
+    key_names
+        What the labels of these members are called; None in states of a version that did not write it.
+    """
 
     group: str
     rule: str
@@ -35,6 +41,22 @@ class RuleState:
     size: int
     instances: Mapping[Labels, Instance] = field(default_factory=dict)
     seen: Mapping[Labels, int] = field(default_factory=dict)
+    key_names: tuple[str, ...] | None = None
+
+    def members(self, names: tuple[str, ...]) -> Mapping[Labels, int]:
+        """The members with their labels in the order of `names`; none if they have other labels, of another query.
+
+        Where the names were not written, members that have as many labels are taken.
+        """
+        called = self.key_names
+        if called is None:
+            return {member: end for member, end in self.seen.items() if len(member) == len(names)}
+        if called == names:
+            return self.seen
+        if sorted(called) != sorted(names):
+            return {}
+        places = [called.index(name) for name in names]
+        return {tuple(member[place] for place in places): end for member, end in self.seen.items()}
 
 
 @dataclass(frozen=True)
@@ -86,6 +108,7 @@ def _told(state: RuleState) -> dict[str, Any]:
         "rule": state.rule,
         "labels": dict(state.labels),
         "label_names": list(state.label_names),
+        "key_names": None if state.key_names is None else list(state.key_names),
         "size": state.size,
         "instances": [[list(labels), *state.instances[labels]] for labels in sorted(state.instances, key=by_labels)],
         "seen": [[end, [list(member) for member in sorted(seen[end], key=by_labels)]] for end in sorted(seen)],
@@ -106,6 +129,7 @@ def _rule_state(told: Mapping[str, Any]) -> RuleState:
         _end(told["size"]),
         instances,
         seen,
+        None if (called := told.get("key_names")) is None else tuple(called),
     )
 
 

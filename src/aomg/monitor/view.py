@@ -59,7 +59,8 @@ class View(AbstractContextManager["View"]):
     ) -> None:
         if self._console.is_terminal:
             self._live.stop()
-            self._console.print(self._picture())
+            if self._batch is not None:
+                self._console.print(self._picture())
 
     def __call__(self, progress: Progress) -> None:
         """Take what a micro-batch brought."""
@@ -100,16 +101,24 @@ class View(AbstractContextManager["View"]):
             line.append(", ")
         ends = [rows.end for rows in self._newest.values()]
         if ends:
-            line.append(f"windows up to {time_text(max(ends))}")
-            if self._config.clock is not None and self._config.source.kind != "generate":
-                line.append(f", {_length(time.time() - max(ends) / 1e6)} behind the clock")
-            line.append(", ")
-        line.append(f"batch {self._batch:,}, {self._rows:,} rows, refused {self._refused:,}")
+            line.append(f"windows up to {time_text(max(ends))}{self._lag(max(ends))}, ")
+        late = self.monitor.late if self.monitor is not None else None
+        line.append(f"batch {self._batch:,}, {self._rows:,} rows, refused {self._refused:,}, late ")
+        line.append("?" if late is None else f"{late:,}")
         firing = sum(alert.firing for alert in self._active)
         line.append(f", firing {firing}", style="bold red" if firing else "")
         pending = len(self._active) - firing
         line.append(f", pending {pending}", style="yellow" if pending else "")
         return line
+
+    def _lag(self, end: int) -> str:
+        """How far the windows are behind: the clock, or what is generated, which has a clock of its own."""
+        newest = self.monitor.newest_generated if self.monitor is not None else None
+        if newest is not None:
+            return f", {_length(max(newest - end, 0) / 1e6)} behind the generated events"
+        if self._config.clock is None or self._config.source.kind == "generate":
+            return ""
+        return f", {_length(time.time() - end / 1e6)} behind the clock"
 
     def _speed(self) -> float | None:
         query = self.monitor.query if self.monitor is not None else None

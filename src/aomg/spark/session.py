@@ -124,8 +124,8 @@ def _start(name: str, asked: Mapping[str, str]) -> SparkSession:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
             raise
         raise SettingsError(
-            f"Spark did not start on Java {java.version} ({java.program}); what it said is above. "
-            "`aomg doctor` looks for the cause"
+            f"Spark did not start on Java {java.version} ({java.program}); what it wrote to standard error says why, "
+            "and `aomg doctor` looks for the cause"
         ) from error
     if _PARTITIONS not in asked:
         # Spark's 200 are meant for a cluster: here each is a task and, in a stream, a store of its own, which costs

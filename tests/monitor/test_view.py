@@ -1,0 +1,82 @@
+"""What the terminal shows of a running monitor: how far it is behind, what was late, and nothing before the start."""
+
+import io
+from types import SimpleNamespace
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from judging import rows
+from rich.console import Console
+
+from aomg.monitor.alerts import time_of
+from aomg.monitor.config import load
+from aomg.monitor.generated import Generator
+from aomg.monitor.progress import Progress
+from aomg.monitor.view import View
+from aomg.streams import podsets
+
+END = time_of("2024-05-01T00:02:15Z")
+SECOND = 1_000_000
+
+
+def shown(folder, source, monitor=None):
+    """The line on the stream after one micro-batch."""
+    file = folder / "aomg.yaml"
+    file.write_text(
+        f"source: {source}\nstate: state/\n"
+        "queries: {inbound: {value: rtt_us, by: {podset: dst_podset}, size: 2m, period: 15s}}\n"
+    )
+    said = io.StringIO()
+    view = View(Console(file=said, width=200), load(file))
+    view.monitor = monitor
+    newest = {"inbound": rows(END, {"6": {"p99": (1.0, 2.0, 3.0)}})}
+    with view:
+        view(Progress(0, 0.1, {"no time": 2}, newest, 20, [], []))
+    return said.getvalue()
+
+
+def monitor(**more):
+    return SimpleNamespace(**{"query": None, "scans": 2, "late": None, "newest_generated": None, **more})
+
+
+def test_a_generated_stream_is_behind_its_own_events_and_not_the_clock(tmp_path):
+    line = shown(tmp_path, "{generate: {}}", monitor(newest_generated=END + 35 * SECOND))
+    assert "windows up to 2024-05-01T00:02:15Z, 35 s behind the generated events, batch 0" in line
+    assert "clock" not in line
+
+
+def test_another_stream_is_behind_the_clock(tmp_path):
+    source = "{jsonl: in/, time: ts, columns: {dst_podset: string, rtt_us: long}}"
+    assert "days behind the clock" in shown(tmp_path, source, monitor())
+
+
+@pytest.mark.parametrize(("late", "told"), [(None, "late ?,"), (0, "late 0,"), (1234, "late 1,234,")])
+def test_late_events_are_shown_beside_the_refused_ones_once_they_are_counted(tmp_path, late, told):
+    assert f"refused 2, {told}" in shown(tmp_path, "{generate: {}}", monitor(late=late))
+
+
+def test_a_monitor_that_ends_before_its_first_batch_leaves_no_picture(tmp_path):
+    (tmp_path / "aomg.yaml").write_text(
+        "source: {generate: {}}\nstate: state/\nqueries: {inbound: {value: rtt_us, size: 2m, period: 15s}}\n"
+    )
+    said = io.StringIO()
+    console = Console(file=said, force_terminal=True, width=100)
+    with View(console, load(tmp_path / "aomg.yaml")) as view:
+        view._live.stop()
+        said.truncate(0)
+    assert "starting" not in said.getvalue()
+
+
+@pytest.mark.parametrize("events", [1000, 1250])
+def test_the_clock_of_a_generated_stream_is_the_time_of_the_newest_event_that_was_written(tmp_path, events):
+    stream = podsets(rate=100)
+    first = Generator(stream, tmp_path, events, speed=5)
+    assert first.newest is None
+    first.write_all()
+    written = max(pc.max(pq.read_table(file)["ts"]).cast("int64").as_py() for file in tmp_path.glob("*.parquet"))
+    assert written <= first.newest <= written + stream.disorder
+    again = Generator(stream, tmp_path, events, speed=5)
+    again.start()
+    again.stop()
+    assert again.newest == first.newest

@@ -19,7 +19,7 @@ demo: $(INSTALLED) ## a monitor on Spark that finds two incidents, live in the t
 	$(BIN)/aomg demo
 
 test: lint browser prometheus ## lint, then every test but the soak
-	$(BIN)/pytest -n 2 --dist loadgroup --durations=10
+	$(BIN)/pytest -n 3 --dist loadgroup --durations=10
 
 bench: $(INSTALLED) ## measure speed and accuracy as ratios between rivals in one run
 	$(BIN)/python -m benchmarks
@@ -27,7 +27,7 @@ bench: $(INSTALLED) ## measure speed and accuracy as ratios between rivals in on
 bench-spark: $(INSTALLED) ## the same on Spark: against its own count, percentile_approx and KLL (half an hour)
 	$(BIN)/python -m benchmarks spark
 
-evaluation: $(INSTALLED) browser ## the paper's tables and figures again, and their pages in docs/results (ten minutes)
+evaluation: $(INSTALLED) browser ## the paper's tables and figures again, and their pages in docs/results (a quarter of an hour)
 	$(BIN)/aomg evaluate --out build/evaluation
 	$(BIN)/python -m aomg.evaluation.markdown build/evaluation docs/results
 	$(BIN)/python -m aomg.evaluation.where_it_loses build/evaluation docs/where-it-loses.md

@@ -19,7 +19,7 @@ demo: $(INSTALLED) ## a monitor on Spark that finds two incidents, live in the t
 	$(BIN)/aomg demo
 
 test: lint browser prometheus ## lint, then every test but the soak
-	$(BIN)/pytest -n 3 --dist loadgroup --durations=10
+	$(BIN)/pytest -n 2 --dist loadgroup --durations=10
 
 bench: $(INSTALLED) ## measure speed and accuracy as ratios between rivals in one run
 	$(BIN)/python -m benchmarks

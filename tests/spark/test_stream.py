@@ -102,6 +102,11 @@ def test_other_files_in_another_order_give_the_same_rows(replay, events):
     assert_same(replay(PATIENT, shards=1).add(*backwards, USED_UP).run(files=2).rows, expected)
 
 
+def some_of(names, *always):
+    """All of them are tried in the soak; these always. A stream takes seconds to start."""
+    return [name if name in always else pytest.param(name, marks=pytest.mark.soak) for name in names]
+
+
 KINDS = {
     "full windows only": QUERY.replace(partial=False),
     "five digits": QUERY.replace(digits=5),
@@ -111,7 +116,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", some_of(KINDS, "paper", "many sub-windows"))
 def test_every_kind_of_query_is_answered_on_a_stream(replay, events, name):
     query = KINDS[name]
     expected = closed(expected_rows(query, events, ["k"]), watermark(query, events))
@@ -323,7 +328,7 @@ def stopped(spark, tmp_path_factory, events):
     return Replay(spark, tmp_path_factory.mktemp("stopped"), QUERY).add(events).run().add(tick(1300))
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("name", some_of(CHANGES, "another quantile", "another key"))
 def test_a_checkpoint_of_another_query_is_refused_and_the_difference_is_named(spark, stopped, name):
     changes, options, message = CHANGES[name]
     options = {"by": ("k",), **options}

@@ -1,4 +1,4 @@
-"""How much is measured: in two minutes, in ten, or as much as the paper did, in hours."""
+"""How much is measured: in two minutes, in a quarter of an hour, or as much as the paper did."""
 
 from dataclasses import dataclass
 

@@ -4,11 +4,20 @@ import pytest
 from web.made import made
 from web.serving import serving
 
+from aomg.evaluation import pictures
+
 
 @pytest.fixture(scope="module")
 def monitor(tmp_path_factory):
     """What a monitor wrote; modules that need other keys or windows have their own."""
     return made(tmp_path_factory.mktemp("made"), summaries=True)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A browser; only for modules that are skipped where there is none."""
+    with pictures.browser() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -58,12 +58,6 @@ HELD = """{
 }"""
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    with pictures.browser() as browser:
-        yield browser
-
-
 @pytest.fixture
 def tabs(chromium):
     """Opens tabs that share what tabs of a browser share, all of them in sight; fails if anything goes wrong in one."""

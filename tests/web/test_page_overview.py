@@ -28,12 +28,6 @@ KEYS = "[...document.querySelectorAll('.keys .row .key a')].map(link => link.tex
 BROWSERS_OWN = "net::ERR_"  # what the browser itself prints when a server is gone
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    with pictures.browser() as browser:
-        yield browser
-
-
 @pytest.fixture
 def opened(chromium):
     """Opens a page; fails at the end if anything went wrong in it or it asked another host for anything."""

@@ -14,7 +14,7 @@ firing     has not held for `keep_firing_for`: resolved (at once if that is 0), 
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -95,25 +95,33 @@ class Judge:
 
     def active(self, state: State) -> list[Active]:
         """Return what is pending or fires, in the order of the rules and labels."""
-        found = []
-        for rule in self.rules:
-            instances = state.rules[rule.key].instances if rule.key in state.rules else {}
-            for labels in sorted(instances, key=by_labels):
-                since, fired, _ = instances[labels]
-                named = _named(rule.label_names, labels, rule.labels)
-                found.append(Active(rule.name, rule.group, named, fired is not None, since, fired))
-        return found
+        return [
+            Active(
+                rule.name,
+                rule.group,
+                _named(rule.label_names, labels, rule.labels),
+                fired is not None,
+                since,
+                fired,
+            )
+            for rule, labels, since, fired in self._instances(state)
+        ]
 
     def firing(self, state: State) -> list[Alert]:
         """Return what fires, each as it was told when it fired, with the same id, but for what was measured then."""
-        found = []
+        return [
+            _as_told(rule, labels, since, fired, state.batch or 0)
+            for rule, labels, since, fired in self._instances(state)
+            if fired is not None
+        ]
+
+    def _instances(self, state: State) -> Iterator[tuple[Rule, Labels, int, int | None]]:
+        """What is pending or fires, since when, and when it fired: in the order of the rules and labels."""
         for rule in self.rules:
             instances = state.rules[rule.key].instances if rule.key in state.rules else {}
             for labels in sorted(instances, key=by_labels):
                 since, fired, _ = instances[labels]
-                if fired is not None:
-                    found.append(_as_told(rule, labels, since, fired, state.batch or 0))
-        return found
+                yield rule, labels, since, fired
 
     def _by_end(self, state: State, rows: Mapping[str, Sequence[WindowRows]]) -> dict[int, dict[str, WindowRows]]:
         found: dict[int, dict[str, WindowRows]] = {}

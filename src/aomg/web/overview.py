@@ -101,8 +101,9 @@ def keys_answer(history: QueryHistory, asked: KeysAsked, marks: AlertMarks | Non
     drawn = sort if sort in history.estimates else usual_estimate(history)
     spark: dict[str, Any] = {"estimate": drawn, "first": None, "last": None, "windows": 0}
     if window is not None:
-        told, silent = shown_rows(history, window, asked.filter.silent), silent_keys(history, window)
+        told = shown_rows(history, window, asked.filter.silent)
         total = len(told.rows)
+        silent = total if asked.filter.silent else silent_keys(history, window)
         rows = matching_rows(history, told.rows, asked.filter, sort, asked.order, by_key)
         shown = rows[asked.offset : asked.offset + asked.limit]
         page = key_rows(history, told, shown, sort, by_key)

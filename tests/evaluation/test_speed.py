@@ -161,6 +161,12 @@ def test_courses_take_turns_as_contenders_do(clock):
     assert turns == [1_000, 5_000, 1_000, 5_000]
 
 
+def test_who_compiles_for_a_minute_before_its_first_push_is_done_is_not_left_out(clock):
+    small = Course(1_000, 1_000, 10_000, ("0.5",))
+    found = race([Fake(clock, "to be compiled", 0.02, warm=1_000)], counting(clock), small, 1)
+    assert found["to be compiled"]["best"] == pytest.approx(0.02)
+
+
 def test_who_would_fill_a_window_for_hours_is_left_out(clock):
     course = Course(10_000_000, 100, 1_000, ("0.5",))  # 30 s, and 20 s more at 500,000 events a second
     patient, endless = Fake(clock, "patient", 0.21), Fake(clock, "endless", 0.19)

@@ -27,8 +27,8 @@ bench: $(INSTALLED) ## measure speed and accuracy as ratios between rivals in on
 bench-spark: $(INSTALLED) ## the same on Spark: against its own count, percentile_approx and KLL (half an hour)
 	$(BIN)/python -m benchmarks spark
 
-evaluation: $(INSTALLED) browser ## the paper's tables and figures again, and their pages in docs/results (a quarter of an hour)
-	$(BIN)/aomg evaluate --out build/evaluation
+evaluation: $(INSTALLED) browser ## the paper's tables and figures again, and their pages in docs/results, at the paper's sizes (an hour)
+	$(BIN)/aomg evaluate --full --out build/evaluation
 	$(BIN)/python -m aomg.evaluation.markdown build/evaluation docs/results
 	$(BIN)/python -m aomg.evaluation.where_it_loses build/evaluation docs/where-it-loses.md
 

@@ -39,6 +39,15 @@ def shown(table: Table, width: int) -> str:
     return text.getvalue()
 
 
+def said_in(groups: list[list[int]], cells: list[list[str]]) -> list[tuple[list[int], list[list[str]]]]:
+    """Each group of columns with the rows it must show: all at first, then those with more than their keys."""
+    shared = set(groups[0]).intersection(*groups[1:])
+    found = [(groups[0], cells)]
+    for group in groups[1:]:
+        found.append((group, [row for row in cells if any(row[column] for column in group if column not in shared)]))
+    return found
+
+
 def check_all_is_there(table: Table, width: int) -> None:
     """Every sign of every cell is there as often as it must be, every number in one piece, and no line is too long."""
     said = shown(table, width)
@@ -46,7 +55,7 @@ def check_all_is_there(table: Table, width: int) -> None:
     groups = parts(table, width - 2)
     cells, heads = texts(table), headings(table)
     expected = [table.title, table.note, *["... the other columns"] * (len(groups) - 1)]
-    expected += [line[column] for group in groups for column in group for line in (heads, *cells)]
+    expected += [line[column] for group, rows in said_in(groups, cells) for line in (heads, *rows) for column in group]
     letters = lambda text: Counter(re.sub(r"[\s─]", "", text))  # noqa: E731
     assert letters(said) == letters("".join(expected))
     words = Counter(said.split())
@@ -73,6 +82,14 @@ def test_a_number_is_never_shortened():
         check_all_is_there(table, width)
 
 
+def test_a_row_goes_on_below_only_if_it_has_more_to_say():
+    rows = [["first", "a" * 40, "a reason"], ["second", "b" * 40, ""]]
+    table = Table("Claims", [Column("name"), Column("what"), Column("why")], rows)
+    assert len(parts(table, 38)) == 2
+    below = shown(table, 40).split("... the other columns")[1]
+    assert "first" in below and "a reason" in below and "second" not in below
+
+
 def test_rows_are_told_apart_in_every_part_of_a_table():
     rows = [["AOMG", "here", *range(10)], ["AOMG", "paper", *range(10)]]
     table = Table("Both", [Column("policy"), Column(""), *(Column(f"column {n}") for n in range(10))], rows)
@@ -97,5 +114,10 @@ def test_nothing_is_cut_off_whatever_the_cells_are(data, width):
     groups = parts(table, width - 2)
     said = re.sub(r"[\s─]", "", shown(table, width))
     expected = [table.title, table.note, *["... the other columns"] * (len(groups) - 1)]
-    expected += [line[column] for group in groups for column in group for line in (headings(table), *texts(table))]
+    expected += [
+        line[column]
+        for group, rows in said_in(groups, texts(table))
+        for line in (headings(table), *rows)
+        for column in group
+    ]
     assert Counter(said) == Counter(re.sub(r"\s", "", "".join(expected)))

@@ -1,6 +1,7 @@
 """The page of losses: what was measured stands between its marks, what was written by hand stays."""
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from aomg.evaluation.files import Result
 from aomg.evaluation.losses import Loss
 from aomg.evaluation.outcome import Claim, Outcome
 from aomg.evaluation.run import EvaluationError
-from aomg.evaluation.where_it_loses import filled
+from aomg.evaluation.scale import FULL, QUICK, Scale
+from aomg.evaluation.where_it_loses import filled, run_of
 
 PAGE = "above\n" + "".join(
     f"<!-- {n}: begin -->\nstale {n}\n<!-- {n}: end -->\nbetween\n" for n in ("claims", "losses")
@@ -17,8 +19,9 @@ PAGE = "above\n" + "".join(
 LOSS = Loss("frontier", "Pingmesh", "bytes", "AOMG (default)", "DDSketch", 9000.0, 1234.0)
 
 
-def result(*claims: Claim) -> Result:
-    return Result("table2", "Table 2", "who?", "Section 6", Outcome([], claims=claims), {})
+def result(*claims: Claim, scale: Scale = FULL) -> Result:
+    about = {"scale": asdict(scale)}
+    return Result("table2", "Table 2", "who?", "Section 6", Outcome([], claims=claims), about)
 
 
 def test_the_page_names_rivals_that_do_better_and_claims_that_fail_and_keeps_the_rest():
@@ -33,6 +36,20 @@ def test_the_page_names_rivals_that_do_better_and_claims_that_fail_and_keeps_the
 def test_a_page_without_marks_is_refused():
     with pytest.raises(EvaluationError, match="marks"):
         filled("nothing here", [LOSS], [])
+
+
+def test_losses_are_those_of_the_scale_that_the_results_have(tmp_path, monkeypatch):
+    monkeypatch.setattr("aomg.evaluation.run.Run.missing", lambda run, experiments: [])
+    assert run_of(tmp_path, [result(scale=QUICK)]).scale == QUICK
+    assert run_of(tmp_path, [result(), result()]).scale == FULL
+    for results in ([], [result(), result(scale=QUICK)]):
+        with pytest.raises(EvaluationError, match=f"results of {len(results)} scales"):
+            run_of(tmp_path, results)
+
+
+def test_what_is_missing_is_not_measured_for_the_page(tmp_path):
+    with pytest.raises(EvaluationError, match=r"lacks \d+ pieces of frontier, table2, taxi, host; run them first"):
+        run_of(tmp_path, [result()])
 
 
 def test_what_to_choose_agrees_with_what_was_measured():

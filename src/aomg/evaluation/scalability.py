@@ -85,7 +85,7 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
         for size, speeds in by_source[source.title].items():
             events = [told["longest"] / 1e6 for told in found[source.name][str(size)].values()]
             ratios = [speeds[PAPER] / speeds[EXACT], speeds[DEFAULT] / speeds[EXACT], speeds[DEFAULT] / speeds[SORTED]]
-            timed = f"{min(events):.2f} to {max(events):,.1f}"
+            timed = " to ".join(dict.fromkeys(f"{number:,.2f}" for number in (min(events), max(events))))
             numbers = [None if math.isnan(number) else number for number in (*speeds.values(), *ratios)]
             rows.append([source.title, size, *numbers, timed])
     columns = [Column("stream"), Column("window"), *(Column(name, 2, "M events/s") for name in names)]

@@ -1,4 +1,4 @@
-"""How much is measured: in four minutes, in a quarter of an hour, or as much as the paper did."""
+"""How much is measured: in four minutes, in a quarter of an hour, or in an hour as much as the paper did."""
 
 from dataclasses import dataclass
 

@@ -112,18 +112,20 @@ def show(console: Console, experiment: Experiment, outcome: Outcome) -> None:
 
 
 def show_table(console: Console, table: Table) -> None:
-    """Print a table; one that is too wide goes on below, with its first columns again."""
+    """Print a table; if too wide it goes on below, with its first columns and the rows that have more to say."""
     cells = texts(table)
     room = console.width - 2
     console.print()
-    for number, columns in enumerate(parts(table, room)):
+    groups = parts(table, room)
+    keys = sum(all(column in columns for columns in groups) for column in groups[0])
+    for number, columns in enumerate(groups):
         console.print(escape(table.title if number == 0 else "... the other columns"), style="italic")
         grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
         for column, width in zip(columns, fitted(table, columns, room), strict=True):
             side: JustifyMethod = "right" if is_number(table, column) else "left"
             # a width that is given is kept, where a least one is cropped; and what is too long still is folded
             grid.add_column(escape(headings(table)[column]), justify=side, width=width, overflow="fold")
-        for row in cells:
+        for row in cells if number == 0 else [row for row in cells if any(row[column] for column in columns[keys:])]:
             grid.add_row(*(escape(row[column]) for column in columns), style="dim" if is_papers_row(row) else "")
         console.print(grid)
     if table.note:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from aomg.errors import AomgError
-from aomg.evaluation import names
+from aomg.evaluation import experiment, names
 from aomg.evaluation.files import Result, read
-from aomg.evaluation.losses import Loss, losses, tables
+from aomg.evaluation.losses import EXPERIMENTS, Loss, losses, tables
 from aomg.evaluation.markdown import between_marks, claimed, rows
 from aomg.evaluation.run import EvaluationError, Run, put
-from aomg.evaluation.scale import STANDARD
+from aomg.evaluation.scale import Scale
 
 
 def filled(page: str, told: Sequence[Loss], results: Sequence[Result]) -> str:
@@ -31,12 +31,25 @@ def filled(page: str, told: Sequence[Loss], results: Sequence[Result]) -> str:
     return page
 
 
+def run_of(folder: Path, results: Sequence[Result]) -> Run:
+    """The run that the results are of. Raises EvaluationError if there are several, or if it is not complete."""
+    scales = {Scale(**result.about["scale"]) for result in results}
+    if len(scales) != 1:
+        raise EvaluationError(f"{folder} has results of {len(scales)} scales; run all of aomg evaluate at one of them")
+    run = Run(folder, scales.pop())
+    missing = run.missing(experiment(name) for name in EXPERIMENTS)
+    if missing:
+        raise EvaluationError(f"{folder} lacks {len(missing)} pieces of {', '.join(EXPERIMENTS)}; run them first")
+    return run
+
+
 def main(arguments: Sequence[str]) -> None:
-    """Fill a page from the results of an evaluation at the standard scale. Measures nothing that is there."""
+    """Fill a page from the results of an evaluation. Measures nothing."""
     if len(arguments) != 2:
         raise EvaluationError("give the folder of the results and the page")
     source, page = map(Path, arguments)
-    put(page, filled(page.read_text(), losses(Run(source, STANDARD)), read(source, names())))
+    results = read(source, names())
+    put(page, filled(page.read_text(), losses(run_of(source, results)), results))
     print(page)
 
 

@@ -149,7 +149,7 @@ def _findings(by_source: Mapping[str, Speeds]) -> list[str]:
 
 def _unrest(found: Found) -> float:
     """The slowest round over the fastest one of the same window, in paper mode, at its worst: the machine's noise."""
-    rounds = [told[PAPER]["rounds"] for by_window in found.values() for told in by_window.values() if PAPER in told]
+    rounds = [told[PAPER]["rounds"] for by_window in found.values() for told in by_window.values()]
     return float(min(min(own) / max(own) for own in rounds))
 
 

@@ -109,19 +109,15 @@ def _filled(contender: Contender, source: Source, course: Course) -> Runner:
     """A contender that has seen the first window and two periods."""
     runner = contender.start(course.size, course.period, course.quantiles)
     spent, seen, patience = 0.0, 0, _FILLING_SECONDS + course.size / _FILLING
-    compiled = False
-    for values in chain(_chunks(source, 0, course.size), [source.take(2 * course.period, course.size)]):
-        for at in range(0, values.size, _PUSH):
-            part = values[at : at + _PUSH]
-            seconds = _seconds(runner, part)
-            if not compiled:  # the first push compiles, which may take longer than to fill a small window
-                compiled = True
-                continue
-            spent += seconds
-            seen += part.size
-            # nobody becomes faster while a window fills
-            if spent > _FILLING_SECONDS and spent * course.size > patience * seen:
-                raise _TooSlowError
+    chunks = chain(_chunks(source, 0, course.size), [source.take(2 * course.period, course.size)])
+    pushes = (values[at : at + _PUSH] for values in chunks for at in range(0, values.size, _PUSH))
+    runner.push(next(pushes))  # compiles, which may take longer than to fill a small window
+    for part in pushes:
+        spent += _seconds(runner, part)
+        seen += part.size
+        # nobody becomes faster while a window fills
+        if spent > _FILLING_SECONDS and spent * course.size > patience * seen:
+            raise _TooSlowError
     return runner
 
 

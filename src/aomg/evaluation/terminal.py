@@ -125,7 +125,8 @@ def show_table(console: Console, table: Table) -> None:
             side: JustifyMethod = "right" if is_number(table, column) else "left"
             # a width that is given is kept, where a least one is cropped; and what is too long still is folded
             grid.add_column(escape(headings(table)[column]), justify=side, width=width, overflow="fold")
-        for row in cells if number == 0 else [row for row in cells if any(row[column] for column in columns[keys:])]:
+        going_on = [row for row in cells if any(row[column] for column in columns[keys:])]
+        for row in going_on if number else cells:
             grid.add_row(*(escape(row[column]) for column in columns), style="dim" if is_papers_row(row) else "")
         console.print(grid)
     if table.note:

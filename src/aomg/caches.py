@@ -26,9 +26,9 @@ def kernel_cache() -> Path | None:
 
     It is NUMBA_CACHE_DIR, or lies beside the source, or where that cannot be written in the user's own cache.
     """
-    from aomg.core import kernels  # not before a place was found for it
+    from aomg.core.kernels import steps  # not before a place was found for it
 
-    for kernel in vars(kernels).values():
+    for kernel in vars(steps).values():
         path = getattr(getattr(kernel, "stats", None), "cache_path", None)
         if path:
             return Path(path)

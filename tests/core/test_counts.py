@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aomg import Operator, Query
-from aomg.core import kernels
 from aomg.core.counts import Counts, FineCounts, count_codes, merge_pairs
+from aomg.core.kernels.registers import BOTH, INTEGERS, NOTHING, REALS
 
 codes_lists = st.lists(st.integers(-5, 30), max_size=40)
 
@@ -16,8 +16,8 @@ codes_lists = st.lists(st.integers(-5, 30), max_size=40)
 def counts_of(codes: list[int]) -> Counts:
     pairs = count_codes(np.array(codes, np.int64))
     low, high = (min(codes), max(codes)) if codes else (np.inf, -np.inf)
-    kinds = {kernels.INTEGERS if code % 2 else kernels.REALS for code in codes}
-    domain = kernels.BOTH if len(kinds) == 2 else kinds.pop() if kinds else kernels.NOTHING
+    kinds = {INTEGERS if code % 2 else REALS for code in codes}
+    domain = BOTH if len(kinds) == 2 else kinds.pop() if kinds else NOTHING
     return Counts(*pairs, *count_codes(3 * np.array(codes, np.int64)), domain, low, high)
 
 

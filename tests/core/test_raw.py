@@ -10,7 +10,20 @@ from hypothesis import strategies as st
 from reference import exact_quantile, plain, push_in_parts
 
 from aomg import FewK, Operator, Query
-from aomg.core import kernels as k
+from aomg.core.kernels.paper.limbs import LIMBS, SUM_FIRST, SUM_WIDTH, add_to_sum, mean_of_sum
+from aomg.core.kernels.paper.plans import (
+    PLAN_COUNT,
+    PLAN_INDEX,
+    PLAN_LOWER,
+    PLAN_QUANTILE,
+    PLAN_TAIL,
+    PLAN_TOP,
+    PLAN_UPPER,
+    PLAN_WORDS,
+)
+from aomg.core.kernels.paper.registers import AT_LIMBS, LEVEL_REGISTERS
+from aomg.core.kernels.registers import METHOD_MEAN, METHOD_SAMPLE_K, METHOD_TOP_K
+from aomg.core.kernels.sortable import LARGEST_DOUBLE
 from aomg.core.raw import RawSliding, plan_of, suits
 from aomg.core.sliding import Sliding
 from aomg.core.tail import rank_from_top, sample_positions, tail_sizes
@@ -97,7 +110,7 @@ def test_every_outcome_of_the_papers_selection_is_reached_and_the_same(fraction,
     assert same(results, other.push(values))
     assert told(loop) == told(other)
     methods = {int(method) for column in range(4) for method in results.methods(column)}
-    assert methods == {k.METHOD_MEAN, k.METHOD_TOP_K, k.METHOD_SAMPLE_K}
+    assert methods == {METHOD_MEAN, METHOD_TOP_K, METHOD_SAMPLE_K}
     assert results.bursts.any() and not results.bursts.all()
 
 
@@ -164,17 +177,17 @@ def test_means_and_merged_lists_are_those_that_the_paper_defines(fraction, offse
     gone=st.integers(0, 29),
 )
 def test_a_mean_is_the_exact_one_rounded_once_whatever_has_left(values, weight, gone):
-    sum_ = np.zeros(k.LEVEL_REGISTERS + k.SUM_WIDTH + k.LIMBS, np.int64)
-    at = k.LEVEL_REGISTERS
-    sum_[k.AT_LIMBS], sum_[at + k.SUM_FIRST] = at + k.SUM_WIDTH, k.LIMBS
+    sum_ = np.zeros(LEVEL_REGISTERS + SUM_WIDTH + LIMBS, np.int64)
+    at = LEVEL_REGISTERS
+    sum_[AT_LIMBS], sum_[at + SUM_FIRST] = at + SUM_WIDTH, LIMBS
     for value in values:
-        k._add_to_sum(sum_, at, value, weight, 1)
+        add_to_sum(sum_, at, value, weight, 1)
     for value in values[:gone]:
-        k._add_to_sum(sum_, at, value, weight, -1)
+        add_to_sum(sum_, at, value, weight, -1)
     for divisor in (1, len(values), weight, 2**32 - 1):
         exact = sum(map(Fraction, values[gone:])) * weight / divisor
-        if abs(exact) <= Fraction(k.LARGEST_DOUBLE):
-            assert k._mean_of_sum(sum_, at, divisor) == float(exact)
+        if abs(exact) <= Fraction(LARGEST_DOUBLE):
+            assert mean_of_sum(sum_, at, divisor) == float(exact)
 
 
 # -- which queries it takes, and what is read -------------------------------------------------------------------------
@@ -191,10 +204,10 @@ def test_the_loop_takes_raw_values_without_a_guarantee_counted_in_elements():
 @given(query=raw_queries(), count=st.integers(1, 64))
 def test_a_plan_reads_inside_the_sub_window(query, count):
     plan = plan_of(query, count)
-    columns = plan[k.PLAN_WORDS :][: k.PLAN_QUANTILE * len(query.quantiles)].reshape(-1, k.PLAN_QUANTILE)
-    tails = plan[k.PLAN_WORDS + columns.size :][: k.PLAN_TAIL * len(query.high)].reshape(-1, k.PLAN_TAIL)
-    assert plan[k.PLAN_COUNT] == count and 0 <= plan[k.PLAN_TOP] <= count
-    for column in (k.PLAN_INDEX, k.PLAN_LOWER, k.PLAN_UPPER):
+    columns = plan[PLAN_WORDS:][: PLAN_QUANTILE * len(query.quantiles)].reshape(-1, PLAN_QUANTILE)
+    tails = plan[PLAN_WORDS + columns.size :][: PLAN_TAIL * len(query.high)].reshape(-1, PLAN_TAIL)
+    assert plan[PLAN_COUNT] == count and 0 <= plan[PLAN_TOP] <= count
+    for column in (PLAN_INDEX, PLAN_LOWER, PLAN_UPPER):
         assert (columns[:, column] >= 0).all() and (columns[:, column] < count).all()
     for depth, samples, turn, ranks in tails:
         assert 1 <= depth <= count and 0 <= samples <= depth and turn >= 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from reference import push_in_parts
 
 from aomg import FewK, Operator, Query, StateError
-from aomg.core import kernels as k
+from aomg.core.kernels.registers import HEAD_FINE
 from aomg.core.summary import FinePart
 
 QUERIES = {
@@ -39,7 +39,7 @@ def test_a_fine_part_can_be_read_back_and_nothing_else_can(name):
     operator = Operator(query)
     operator.push(np.random.default_rng(1).lognormal(4, 1, 80))
     record = np.frombuffer(operator._sliding.records()[-1], np.int64)
-    words, codec = record[record[k.HEAD_FINE] // 8 :], operator._sliding.codec
+    words, codec = record[record[HEAD_FINE] // 8 :], operator._sliding.codec
     assert np.array_equal(FinePart.read(query, codec, words, 20).words(), words)
     for wrong in (words[:-1], np.append(words, 0), words[1:], words[:0]):
         with pytest.raises(StateError):

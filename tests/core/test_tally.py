@@ -9,12 +9,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from aomg import FewK, Operator, Query
-from aomg.core import kernels
 from aomg.core.counts import Counts, count_codes
 from aomg.core.fleet import COUNTS, Fleet, Rows
+from aomg.core.kernels.registers import INTEGERS, REALS
+from aomg.core.kernels.tallies import FEW
 from aomg.core.tally import Tallies, counts_of, merge_tallies, tally
 
-FEW = kernels.FEW
 QUERIES = {
     "default": Query("3 s", "1 s", thresholds=(0, 1000)),
     "one digit": Query("1 s", "1 s", digits=1),
@@ -66,7 +66,7 @@ def counted(query: Query, values: np.ndarray) -> Counts:
     low, high = values.min().item(), values.max().item()
     if integers:
         low, high = double_at_most(low), -double_at_most(-high)
-    return Counts(*dense, *fine, kernels.INTEGERS if integers else kernels.REALS, low + 0.0, high + 0.0)
+    return Counts(*dense, *fine, INTEGERS if integers else REALS, low + 0.0, high + 0.0)
 
 
 def said(counts: Counts) -> tuple:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aomg import FewK, Operator, Query, streams
-from aomg.core import kernels as k
+from aomg.core.kernels.registers import HEAD_COUNT, HEAD_FINE
 from aomg.core.summary import FinePart
 from aomg.evaluation.accuracy import Windows, exact
 from aomg.evaluation.run import Run
@@ -69,8 +69,8 @@ def test_the_entries_that_are_told_are_those_that_the_operator_keeps(fraction):
     kept = 0
     for record in operator._sliding.records():
         words = np.frombuffer(record, np.int64)
-        fine = words[int(words[k.HEAD_FINE]) // 8 :]
-        kept += FinePart.read(query, operator._sliding.codec, fine, int(words[k.HEAD_COUNT])).top[1].sum()
+        fine = words[int(words[HEAD_FINE]) // 8 :]
+        kept += FinePart.read(query, operator._sliding.codec, fine, int(words[HEAD_COUNT])).top[1].sum()
     assert kept == _entries(131_072, 16, fraction)
     assert _entries(131_072, 16, fraction) == 16 * math.ceil(fraction * 132)
 

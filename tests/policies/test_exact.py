@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aomg import Operator, Query
-from aomg.policies import kernels, make
+from aomg.policies import make
+from aomg.policies.kernels.trees import _priority
 
 NAMES = ("exact", "exact-sorted")
 every_exact = pytest.mark.parametrize("name", NAMES)
@@ -77,7 +78,7 @@ def test_no_order_is_too_much(name, order):
 
 def test_a_tree_as_deep_as_it_can_be_is_still_right():
     """Whoever knows the nodes' priorities can choose keys of which each stands below the one before."""
-    priorities = np.array([kernels._priority(node) for node in range(1, 3_001)], np.uint64)
+    priorities = np.array([_priority(node) for node in range(1, 3_001)], np.uint64)
     content = np.argsort(np.argsort(priorities))
     results = make("exact", Query(3_000, 1_000)).push(np.concatenate([content, np.zeros(3_000)]))
     assert [result[0.999].value for result in results][2] == 2_996

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from orders import ORDERS, wrong_by
 
-from aomg.policies import kernels as k
 from aomg.policies.gk import Gk
+from aomg.policies.kernels.gk import LEAST, MOST
 from aomg.policies.ranked import NOTHING, Live, Ranked, merged, select
 
 every_order = pytest.mark.parametrize("order", ORDERS)
@@ -17,7 +17,7 @@ blocks = st.lists(st.integers(0, 30).map(float) | st.floats(-1e9, 1e9), min_size
 
 def bounds(ranked: Ranked) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest rank of every entry."""
-    least, most = ranked.steps[:, k.LEAST], ranked.steps[:, k.MOST]
+    least, most = ranked.steps[:, LEAST], ranked.steps[:, MOST]
     return np.cumsum(least), np.cumsum(most) - most + 1
 
 
@@ -26,7 +26,7 @@ def assert_true(ranked: Ranked, values: np.ndarray) -> None:
     ordered = np.sort(values)
     assert (np.diff(ranked.values) >= 0).all()
     assert np.isin(ranked.values, ordered).all()
-    assert ranked.steps[:, k.LEAST].sum() == ranked.steps[:, k.MOST].sum() == values.size
+    assert ranked.steps[:, LEAST].sum() == ranked.steps[:, MOST].sum() == values.size
     least, largest = bounds(ranked)
     assert (least <= np.searchsorted(ordered, ranked.values, "right")).all()
     assert (largest >= np.searchsorted(ordered, ranked.values, "left") + 1).all()
@@ -166,7 +166,7 @@ def test_bounds_in_a_union_are_what_all_summaries_know_together(parts, epsilon):
             before = np.searchsorted(summary.values, value, "right")
             after = np.searchsorted(summary.values, value, "left")
             surely += low[before - 1] if before else 0
-            possibly += high[after] - 1 if after < high.size else summary.steps[:, k.LEAST].sum()
+            possibly += high[after] - 1 if after < high.size else summary.steps[:, LEAST].sum()
         if value not in union.values[at + 1 :]:
             assert least[at] == surely
         if value not in union.values[:at]:

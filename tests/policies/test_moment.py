@@ -11,7 +11,8 @@ from reference import counted_windows, exact_quantile, plain
 
 from aomg import Query
 from aomg.errors import InputError
-from aomg.policies import kernels, make, maximum_entropy, moment, scaled_moments
+from aomg.policies import make, maximum_entropy, moment, scaled_moments
+from aomg.policies.kernels.moments import TOO_MANY, add_distinct
 from aomg.policies.moment import Moment
 from aomg.streams import pingmesh
 
@@ -261,9 +262,9 @@ def test_space_is_a_few_hundred_variables_and_below_the_analysis():
 
 def test_values_are_counted_until_there_are_too_many():
     distinct, tallies = np.empty(3), np.empty(3, np.int64)
-    known = kernels.add_distinct(np.array([5.0, 1.0, 5.0, 3.0]), 0, distinct, tallies)
+    known = add_distinct(np.array([5.0, 1.0, 5.0, 3.0]), 0, distinct, tallies)
     assert (known, distinct.tolist(), tallies.tolist()) == (3, [1.0, 3.0, 5.0], [1, 1, 2])
-    assert kernels.add_distinct(np.array([1.0, 4.0]), known, distinct, tallies) == kernels.TOO_MANY
+    assert add_distinct(np.array([1.0, 4.0]), known, distinct, tallies) == TOO_MANY
 
 
 @pytest.mark.parametrize("K", [1, 0, -3, 17, 2.5, "12"])

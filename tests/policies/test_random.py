@@ -8,8 +8,8 @@ from orders import ORDERS, QUANTILES, answers, worst_rank_error, wrong_by
 
 from aomg import Query
 from aomg.errors import InputError
-from aomg.policies import kernels as k
 from aomg.policies import make
+from aomg.policies.kernels.gk import LEAST
 
 SEEDS = range(200)
 # the first halves buffers only; the second takes one of 2, of 4... from 160 elements on
@@ -33,7 +33,7 @@ def test_ranks_are_unbiased_over_two_hundred_seeds(order, sub_windows, parameter
     off = []
     for seed in SEEDS:
         entries = after(query, values, seed=seed, **parameters).samples()
-        reached = np.concatenate([[0], np.cumsum(entries.steps[:, k.LEAST])])
+        reached = np.concatenate([[0], np.cumsum(entries.steps[:, LEAST])])
         off.append(reached[np.searchsorted(entries.values, at, "right")] - (values[:, None] <= at).sum(0))
     off = np.array(off)
     standard_error = off.std(0, ddof=1) / np.sqrt(len(SEEDS))
@@ -103,7 +103,7 @@ def test_weights_add_up_to_the_elements(s, h, count, seed):
     if count % of_block == 0:
         assert policy.weight() == count
     entries = policy.samples()
-    assert entries.steps[:, k.LEAST].sum() == policy.weight()
+    assert entries.steps[:, LEAST].sum() == policy.weight()
     assert np.isin(entries.values, values).all()
     assert len(entries.values) <= s * (h + 1)
 

@@ -14,17 +14,18 @@ A burst goes on until a sub-window's tail is smaller than the one before by the 
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as k
+from aomg.core.kernels.bursts import burst_threshold
+from aomg.core.kernels.pairs import score_pairs
 
 Integers = npt.NDArray[np.int64]
 
 
 def score(new: tuple[Integers, Integers], old: tuple[Integers, Integers]) -> float:
     """Mean of sign(x - y) over all pairs of two lists of ordered (code, count) pairs."""
-    return float(k.score_pairs(*new, *old))
+    return float(score_pairs(*new, *old))
 
 
 def limit(effect: float, depth_new: int, depth_old: int, count_new: int) -> float | None:
     """The score above which a tail is larger; None if there are too few values to tell."""
-    threshold = float(k.burst_threshold(effect, depth_new, depth_old, depth_new / count_new))
+    threshold = float(burst_threshold(effect, depth_new, depth_old, depth_new / count_new))
     return threshold if threshold < 1 else None

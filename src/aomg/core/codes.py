@@ -21,7 +21,18 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels
+from aomg.core.kernels.codes import (
+    DECADES,
+    codes_of_doubles,
+    codes_of_integers,
+    dense_intervals,
+    digits_codes_of_doubles,
+    digits_codes_of_integers,
+    digits_intervals,
+    raw_intervals,
+)
+from aomg.core.kernels.registers import ZERO_SUPER
+from aomg.core.kernels.sortable import LARGEST_DOUBLE, key_of_double, keys_of_doubles
 
 Integers = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
@@ -53,21 +64,21 @@ class DenseCodec:
     def __init__(self, state: Integers, table: npt.NDArray[np.uint16]) -> None:
         self._state = state
         self._table = table
-        self.span = (0, 256 * (2 * int(state[kernels.ZERO_SUPER]) + 1) - 1)
+        self.span = (0, 256 * (2 * int(state[ZERO_SUPER]) + 1) - 1)
 
     def codes(self, values: npt.NDArray[np.generic]) -> Integers:
         """Codes of finite values; O(n), no allocation but the result."""
         codes = np.empty(values.size, np.int64)
         if values.dtype == np.int64:
-            kernels.codes_of_integers(self._state, self._table, values, codes)
+            codes_of_integers(self._state, self._table, values, codes)
         else:
-            kernels.codes_of_doubles(self._state, self._table, values, codes)
+            codes_of_doubles(self._state, self._table, values, codes)
         return codes
 
     def intervals(self, codes: Integers, domain: int) -> tuple[Reals, Reals]:
         """Lowest and highest value of each code."""
         lows, highs = np.empty(codes.size), np.empty(codes.size)
-        kernels.dense_intervals(self._state, codes, domain, lows, highs)
+        dense_intervals(self._state, codes, domain, lows, highs)
         return lows, highs
 
 
@@ -76,22 +87,22 @@ class DigitsCodec:
 
     def __init__(self, digits: int) -> None:
         self._digits = digits
-        most = kernels.DECADES * 9 * 10 ** (digits - 1)
+        most = DECADES * 9 * 10 ** (digits - 1)
         self.span = (-most, most)
 
     def codes(self, values: npt.NDArray[np.generic]) -> Integers:
         """Codes of finite values."""
         codes = np.empty(values.size, np.int64)
         if values.dtype == np.int64:
-            kernels.digits_codes_of_integers(values, self._digits, codes)
+            digits_codes_of_integers(values, self._digits, codes)
         else:
-            kernels.digits_codes_of_doubles(values, self._digits, codes)
+            digits_codes_of_doubles(values, self._digits, codes)
         return codes
 
     def intervals(self, codes: Integers, domain: int) -> tuple[Reals, Reals]:
         """Lowest and highest value of each code."""
         lows, highs = np.empty(codes.size), np.empty(codes.size)
-        kernels.digits_intervals(codes, self._digits, domain, lows, highs)
+        digits_intervals(codes, self._digits, domain, lows, highs)
         return lows, highs
 
 
@@ -99,18 +110,18 @@ class RawCodec:
     """Raw values: the code is a 64-bit integer that sorts as the double does."""
 
     span = (
-        int(kernels.key_of_double(-kernels.LARGEST_DOUBLE)),
-        int(kernels.key_of_double(kernels.LARGEST_DOUBLE)),
+        int(key_of_double(-LARGEST_DOUBLE)),
+        int(key_of_double(LARGEST_DOUBLE)),
     )
 
     def codes(self, values: npt.NDArray[np.generic]) -> Integers:
         """Sortable keys of finite values."""
         keys = np.empty(values.size, np.int64)
-        kernels.keys_of_doubles(values.astype(np.float64, copy=False), keys)
+        keys_of_doubles(values.astype(np.float64, copy=False), keys)
         return keys
 
     def intervals(self, codes: Integers, domain: int) -> tuple[Reals, Reals]:
         """The value itself; beyond 2^53, where a long may have been rounded to it, its neighbours."""
         lows, highs = np.empty(codes.size), np.empty(codes.size)
-        kernels.raw_intervals(codes, domain, lows, highs)
+        raw_intervals(codes, domain, lows, highs)
         return lows, highs

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as k
+from aomg.core.kernels.folds import touched_supers
+from aomg.core.kernels.registers import BOTH, NOTHING
+from aomg.core.kernels.steps import list_open
 
 Integers = npt.NDArray[np.int64]
 _NONE = np.empty(0, np.int64)
@@ -43,7 +45,7 @@ class Counts:
     numbers: Integers = field(default_factory=lambda: _NONE)
     fine_codes: Integers = field(default_factory=lambda: _NONE)
     fine_numbers: Integers = field(default_factory=lambda: _NONE)
-    domain: int = k.NOTHING
+    domain: int = NOTHING
     minimum: float = np.inf
     maximum: float = -np.inf
 
@@ -74,9 +76,9 @@ class Counts:
 
 def _joint_domain(a: int, b: int) -> int:
     """What two parts hold together."""
-    if k.NOTHING in (a, b):
+    if NOTHING in (a, b):
         return min(a, b)
-    return a if a == b else k.BOTH
+    return a if a == b else BOTH
 
 
 class FineCounts:
@@ -132,7 +134,7 @@ class FineCounts:
 
 def open_pairs(state: Integers) -> tuple[Integers, Integers]:
     """The dense pairs of the sub-window that is being counted."""
-    room = 256 * int(k.touched_supers(state))
+    room = 256 * int(touched_supers(state))
     codes, numbers = np.empty(room, np.int64), np.empty(room, np.int64)
-    pairs = k.list_open(state, codes, numbers)
+    pairs = list_open(state, codes, numbers)
     return codes[:pairs].copy(), numbers[:pairs].copy()

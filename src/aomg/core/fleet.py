@@ -12,8 +12,32 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as k
 from aomg.core.counts import Counts
+from aomg.core.kernels.keys import (
+    DONE,
+    KEPT_FLAG,
+    KEPT_KEY,
+    KEPT_NUMBER,
+    KEPT_START,
+    KEPT_WIDTH,
+    P_KEPT,
+    P_KEPT_BYTES,
+    P_KEY,
+    P_NEED,
+    P_OPEN,
+    P_RESULTS,
+    PROGRESS,
+    RESULTS_FULL,
+    RING_FULL,
+    ROW_COUNTS,
+    ROW_LIVE,
+    ROW_SUMMARY,
+    slide_keys,
+)
+from aomg.core.kernels.registers import NONE
+from aomg.core.kernels.soundness import record_is_sound
+from aomg.core.kernels.steps import merge_open
+from aomg.core.kernels.sums import SUM_ROOM, sum_keys
 from aomg.core.sliding import Sliding
 from aomg.core.summary import fine_part
 from aomg.core.tally import counts_of
@@ -24,7 +48,7 @@ from aomg.result import Results
 Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
-LIVE, COUNTS, SUMMARY = k.ROW_LIVE, k.ROW_COUNTS, k.ROW_SUMMARY
+LIVE, COUNTS, SUMMARY = ROW_LIVE, ROW_COUNTS, ROW_SUMMARY
 _FIRST_KEPT = 1 << 20
 
 
@@ -80,16 +104,16 @@ class Fleet:
         They stand in for the summaries in any `slide` in which none of these leaves the window.
         """
         size, bytes_ = rows.keys.size, int(rows.offsets[-1] - rows.offsets[0])
-        out = np.empty(k.SUM_ROOM * bytes_, np.uint8)
-        index = np.zeros((size + 1, k.KEPT_WIDTH), np.int64)
-        made = k.sum_keys(self.sliding.state, rows.keys, rows.numbers, rows.flags, rows.offsets, rows.data, out, index)
-        offsets = index[: made + 1, k.KEPT_START].copy()
+        out = np.empty(SUM_ROOM * bytes_, np.uint8)
+        index = np.zeros((size + 1, KEPT_WIDTH), np.int64)
+        made = sum_keys(self.sliding.state, rows.keys, rows.numbers, rows.flags, rows.offsets, rows.data, out, index)
+        offsets = index[: made + 1, KEPT_START].copy()
         index = index[:made]
         return Rows(
-            index[:, k.KEPT_KEY],
-            index[:, k.KEPT_NUMBER],
+            index[:, KEPT_KEY],
+            index[:, KEPT_NUMBER],
             np.full(made, LIVE, np.int64),
-            index[:, k.KEPT_FLAG],
+            index[:, KEPT_FLAG],
             offsets,
             out[: offsets[-1]].copy(),
         )
@@ -110,14 +134,14 @@ class Fleet:
 
     def _slide_compiled(self, rows: Rows, live_to: Integers, ends: Integers, answering: bool, keeping: bool) -> Closed:
         sliding = self.sliding
-        progress = np.zeros(k.PROGRESS, np.int64)
-        progress[k.P_KEY], progress[k.P_OPEN] = -1, k.NONE
+        progress = np.zeros(PROGRESS, np.int64)
+        progress[P_KEY], progress[P_OPEN] = -1, NONE
         room = 2 * rows.keys.size + 1024 if answering else 0
         out, out_keys = np.zeros((room, sliding.columns), np.int64), np.zeros(room, np.int64)
         kept = np.empty(_FIRST_KEPT if keeping else 0, np.uint8)
-        index = np.zeros((rows.keys.size if keeping else 0, k.KEPT_WIDTH), np.int64)
+        index = np.zeros((rows.keys.size if keeping else 0, KEPT_WIDTH), np.int64)
         while True:
-            status = k.slide_keys(
+            status = slide_keys(
                 sliding.state,
                 sliding.ring,
                 progress,
@@ -135,23 +159,23 @@ class Fleet:
                 kept,
                 index,
             )
-            if status == k.DONE:
+            if status == DONE:
                 break
-            if status == k.RING_FULL:
-                sliding.grow(int(progress[k.P_NEED]))
-            elif status == k.RESULTS_FULL:
+            if status == RING_FULL:
+                sliding.grow(int(progress[P_NEED]))
+            elif status == RESULTS_FULL:
                 out, out_keys = _doubled(out), _doubled(out_keys)
             else:
-                kept = np.concatenate([kept, np.empty(kept.size + int(progress[k.P_NEED]), np.uint8)])
-        found, size = int(progress[k.P_RESULTS]), int(progress[k.P_KEPT])
-        index, end_of_kept = index[:size], int(progress[k.P_KEPT_BYTES])
+                kept = np.concatenate([kept, np.empty(kept.size + int(progress[P_NEED]), np.uint8)])
+        found, size = int(progress[P_RESULTS]), int(progress[P_KEPT])
+        index, end_of_kept = index[:size], int(progress[P_KEPT_BYTES])
         return Closed(
             Results(self.query, out[:found]),
             out_keys[:found],
-            index[:, k.KEPT_KEY],
-            index[:, k.KEPT_NUMBER],
-            index[:, k.KEPT_FLAG],
-            np.append(index[:, k.KEPT_START], end_of_kept),
+            index[:, KEPT_KEY],
+            index[:, KEPT_NUMBER],
+            index[:, KEPT_FLAG],
+            np.append(index[:, KEPT_START], end_of_kept),
             kept[:end_of_kept],
         )
 
@@ -221,7 +245,7 @@ class Fleet:
 
     def _close(self, sliding: Sliding, number: int, counts: Counts) -> bytes:
         """Close a sub-window from its counts; the summary's bytes."""
-        k.merge_open(sliding.state, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
+        merge_open(sliding.state, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
         fine = None
         if sliding.refinement is not None:
             own = sliding.codec is not sliding.dense
@@ -256,7 +280,7 @@ class Fleet:
     def check(self, record: bytes) -> None:
         """Refuse bytes that are no summary of this query."""
         content = np.frombuffer(record, np.uint8).copy()
-        if content.size % 8 or not k.record_is_sound(self.sliding.state, content):
+        if content.size % 8 or not record_is_sound(self.sliding.state, content):
             raise StateError("a summary is damaged or of another query; start again from the events")
 
 

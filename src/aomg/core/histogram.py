@@ -11,8 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as k
 from aomg.core.envelope import partition
+from aomg.core.kernels.codes import DECADES, LOWEST_DECADE, POWERS
+from aomg.core.kernels.registers import (
+    DOMAIN_SHIFT,
+    HEAD_COUNT,
+    HEAD_LENGTH,
+    HEAD_ROWS,
+    HEAD_WORDS,
+    INTEGERS,
+    LENGTH_MASK,
+)
+from aomg.core.kernels.sortable import EXACT_INTEGERS
 from aomg.core.layout import dense_digits, geometry_guarantee
 from aomg.errors import StateError
 from aomg.query import Query
@@ -47,17 +57,17 @@ def histogram(records: Iterable[bytes], query: Query) -> Histogram:
         raise StateError("a query without a guarantee keeps no counts to make a histogram of; give it a guarantee")
     totals: dict[int, Integers] = {}
     only_integers = True
-    head = 8 * (k.HEAD_WORDS + len(query.quantiles) + 2 * len(query.thresholds))
+    head = 8 * (HEAD_WORDS + len(query.quantiles) + 2 * len(query.thresholds))
     for record in records:
         if len(record) < head or len(record) % 8:
             raise _damaged()
-        words = np.frombuffer(record, np.int64, k.HEAD_WORDS)
-        only_integers &= int(words[k.HEAD_LENGTH]) >> k.DOMAIN_SHIFT == k.INTEGERS
+        words = np.frombuffer(record, np.int64, HEAD_WORDS)
+        only_integers &= int(words[HEAD_LENGTH]) >> DOMAIN_SHIFT == INTEGERS
         count = 0
-        for super_, counts in _rows(record, head, int(words[k.HEAD_ROWS] & k.LENGTH_MASK)):
+        for super_, counts in _rows(record, head, int(words[HEAD_ROWS] & LENGTH_MASK)):
             count += int(counts.sum())
             totals[super_] = totals[super_] + counts if super_ in totals else counts
-        if count != words[k.HEAD_COUNT]:
+        if count != words[HEAD_COUNT]:
             raise _damaged()
     return _named(totals, query, only_integers)
 
@@ -95,7 +105,7 @@ def _named(totals: dict[int, Integers], query: Query, only_integers: bool) -> Hi
     digits = dense_digits(query)
     buckets = partition(digits, geometry_guarantee(query))
     per_decade = -(-len(buckets) // 16)
-    zero = k.DECADES * per_decade
+    zero = DECADES * per_decade
     found: list[tuple[float, float, int]] = []
     for super_ in sorted(totals):
         for bucket in np.flatnonzero(totals[super_]).tolist():
@@ -103,8 +113,8 @@ def _named(totals: dict[int, Integers], query: Query, only_integers: bool) -> Hi
             found.append((low, high, int(totals[super_][bucket])))
     lows, highs, counts = (np.array(part) for part in zip(*found, strict=True)) if found else (np.empty(0),) * 3
     if only_integers:  # [4000, 4050) rather than [3999.9999999999995, 4049.9999999999995), and [0, 1) for zero
-        lows = np.where(np.abs(lows) < k.EXACT_INTEGERS, np.ceil(lows), lows)
-        highs = np.where(np.abs(highs) < k.EXACT_INTEGERS, np.ceil(highs), highs)
+        lows = np.where(np.abs(lows) < EXACT_INTEGERS, np.ceil(lows), lows)
+        highs = np.where(np.abs(highs) < EXACT_INTEGERS, np.ceil(highs), highs)
     return Histogram(lows, highs, counts.astype(np.int64))
 
 
@@ -115,10 +125,10 @@ def _edges(distance: int, bucket: int, buckets: list[tuple[int, int]], digits: i
     per_decade = -(-len(buckets) // 16)
     decade, within = divmod(abs(distance) - 1, per_decade)
     place = 16 * within + (bucket if distance > 0 else 15 - bucket)
-    if place >= len(buckets) or decade >= k.DECADES:
+    if place >= len(buckets) or decade >= DECADES:
         raise _damaged()
     lead, width = buckets[place]
-    power = decade + k.LOWEST_DECADE - digits + 1
+    power = decade + LOWEST_DECADE - digits + 1
     low = _edge(lead, power)
     last = lead + width == 10**digits
     high = _edge(10 ** (digits - 1), power + 1) if last else _edge(lead + width, power)
@@ -130,10 +140,10 @@ def _edges(distance: int, bucket: int, buckets: list[tuple[int, int]], digits: i
 def _edge(lead: int, power: int) -> float:
     """The double of lead * 10^power, as `kernels.edge` computes it."""
     if power >= 0:
-        return lead * float(k.POWERS[power])
+        return lead * float(POWERS[power])
     if power >= -300:
-        return lead / float(k.POWERS[-power])
-    return lead / float(k.POWERS[300]) / float(k.POWERS[-power - 300])
+        return lead / float(POWERS[-power])
+    return lead / float(POWERS[300]) / float(POWERS[-power - 300])
 
 
 def _damaged() -> StateError:

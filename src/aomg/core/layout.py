@@ -12,9 +12,55 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as k
 from aomg.core.band import EXTRA, Z
 from aomg.core.envelope import kept_guarantee, partition
+from aomg.core.kernels.bursts import DEPTH_WIDTH
+from aomg.core.kernels.codes import DECADES, LOWEST_DECADE, TABLE_REACH, cell_of_double, code_of_cell
+from aomg.core.kernels.counting import clear_open
+from aomg.core.kernels.folds import FOLD_WIDTH
+from aomg.core.kernels.ranks import PHI_COLUMN, PHI_DENOMINATOR, PHI_NUMERATOR, PHI_WIDTH
+from aomg.core.kernels.registers import (
+    AT_ACTIVE,
+    AT_COUNTS,
+    AT_DECADE,
+    AT_DEPTH,
+    AT_EXTREME,
+    AT_FINE,
+    AT_FIRST,
+    AT_FOLD,
+    AT_LEAD,
+    AT_PHI,
+    AT_PLACE,
+    AT_SCRATCH,
+    AT_SLOTS,
+    AT_SUPER_TOTAL,
+    AT_THRESHOLD,
+    AT_TOTAL,
+    BAND_EXTRA,
+    BAND_Z,
+    BURST_EFFECT,
+    DEPTHS,
+    DIGITS,
+    EXTREME_ROOM,
+    GUARANTEE,
+    HALF_PLACES,
+    HAS_ENVELOPE,
+    LAST_BURST,
+    LAST_RELEASE,
+    NEWEST_NUMBER,
+    NONE,
+    PARTIAL,
+    PERIOD,
+    QUANTILES,
+    REGISTERS,
+    RING_BEFORE,
+    RING_NEWEST,
+    RING_OLDEST,
+    SUB_WINDOWS,
+    SUPERS_PER_DECADE,
+    THRESHOLDS,
+    ZERO_SUPER,
+)
 from aomg.query import FewK, Query
 
 Integers = npt.NDArray[np.int64]
@@ -50,9 +96,9 @@ def table_of(digits: int, guarantee: float) -> npt.NDArray[np.uint16]:
     first = 10 ** (digits - 1)
     per_decade = -(-len(partition(digits, guarantee)) // 16)
     cells = _lead_cells(digits, guarantee)
-    table = np.zeros(k.TABLE_REACH, np.uint16)
+    table = np.zeros(TABLE_REACH, np.uint16)
     for decade in range(6):
-        v = np.arange(10**decade, min(10 ** (decade + 1), k.TABLE_REACH))
+        v = np.arange(10**decade, min(10 ** (decade + 1), TABLE_REACH))
         lead = v // 10 ** (decade - digits + 1) if decade >= digits - 1 else v * 10 ** (digits - 1 - decade)
         table[v] = 256 + decade * per_decade * 256 + cells[lead - first]
     return table  # left writeable: Numba is slower to recognise arrays that are not
@@ -79,30 +125,30 @@ def new_state(query: Query) -> Integers:
     digits, guarantee = dense_digits(query), geometry_guarantee(query)
     buckets = partition(digits, guarantee)
     per_decade = -(-len(buckets) // 16)
-    half = k.DECADES * per_decade + 1
+    half = DECADES * per_decade + 1
     places, leads = 2 * half, 9 * 10 ** (digits - 1)
     quantiles, thresholds, depths = len(query.quantiles), len(query.thresholds), query.high
     room = query.sub_windows + 1
 
-    size = k.REGISTERS
+    size = REGISTERS
     offsets: dict[int, int] = {}
     for register, words in (
-        (k.AT_PHI, k.PHI_WIDTH * quantiles),
-        (k.AT_DEPTH, k.DEPTH_WIDTH * len(depths)),
-        (k.AT_THRESHOLD, 4 * thresholds),
-        (k.AT_LEAD, leads),
-        (k.AT_FIRST, 16 * per_decade),
-        (k.AT_SLOTS, 16 * per_decade),
-        (k.AT_SCRATCH, 24),
-        (k.AT_PLACE, places),
-        (k.AT_DECADE, half),
-        (k.AT_ACTIVE, places + 1),
-        (k.AT_EXTREME, (2 * quantiles + 2) * (2 * room + 1)),
-        (k.AT_FOLD, 2 * k.FOLD_WIDTH * half),
-        (k.AT_COUNTS, 128 * places),
-        (k.AT_TOTAL, 16 * places),
-        (k.AT_SUPER_TOTAL, places),
-        (k.AT_FINE, 256 * places),
+        (AT_PHI, PHI_WIDTH * quantiles),
+        (AT_DEPTH, DEPTH_WIDTH * len(depths)),
+        (AT_THRESHOLD, 4 * thresholds),
+        (AT_LEAD, leads),
+        (AT_FIRST, 16 * per_decade),
+        (AT_SLOTS, 16 * per_decade),
+        (AT_SCRATCH, 24),
+        (AT_PLACE, places),
+        (AT_DECADE, half),
+        (AT_ACTIVE, places + 1),
+        (AT_EXTREME, (2 * quantiles + 2) * (2 * room + 1)),
+        (AT_FOLD, 2 * FOLD_WIDTH * half),
+        (AT_COUNTS, 128 * places),
+        (AT_TOTAL, 16 * places),
+        (AT_SUPER_TOTAL, places),
+        (AT_FINE, 256 * places),
     ):
         offsets[register] = size
         size += -(-words // 8) * 8
@@ -110,51 +156,51 @@ def new_state(query: Query) -> Integers:
     for register, offset in offsets.items():
         state[register] = offset
 
-    state[k.SUPERS_PER_DECADE], state[k.ZERO_SUPER], state[k.HALF_PLACES] = per_decade, half - 1, half
-    state[k.DIGITS], state[k.PERIOD], state[k.SUB_WINDOWS] = digits, query.period, query.sub_windows
-    state[k.QUANTILES], state[k.THRESHOLDS], state[k.DEPTHS] = quantiles, thresholds, len(depths)
-    state[k.PARTIAL], state[k.BAND_Z], state[k.BAND_EXTRA] = query.partial, Z, EXTRA
-    state[k.HAS_ENVELOPE] = query.guarantee is not None
-    state[k.EXTREME_ROOM] = room
+    state[SUPERS_PER_DECADE], state[ZERO_SUPER], state[HALF_PLACES] = per_decade, half - 1, half
+    state[DIGITS], state[PERIOD], state[SUB_WINDOWS] = digits, query.period, query.sub_windows
+    state[QUANTILES], state[THRESHOLDS], state[DEPTHS] = quantiles, thresholds, len(depths)
+    state[PARTIAL], state[BAND_Z], state[BAND_EXTRA] = query.partial, Z, EXTRA
+    state[HAS_ENVELOPE] = query.guarantee is not None
+    state[EXTREME_ROOM] = room
     reals = state.view(np.float64)
-    reals[k.GUARANTEE] = kept_guarantee(digits, guarantee)
-    reals[k.BURST_EFFECT] = (query.few_k or FewK()).burst
+    reals[GUARANTEE] = kept_guarantee(digits, guarantee)
+    reals[BURST_EFFECT] = (query.few_k or FewK()).burst
 
     for at, (column, quantile) in enumerate(sorted(enumerate(query.quantiles), key=lambda item: item[1])):
-        phi = offsets[k.AT_PHI] + k.PHI_WIDTH * at
-        state[phi + k.PHI_NUMERATOR], state[phi + k.PHI_DENOMINATOR] = _fraction(quantile)
-        state[phi + k.PHI_COLUMN] = column
+        phi = offsets[AT_PHI] + PHI_WIDTH * at
+        state[phi + PHI_NUMERATOR], state[phi + PHI_DENOMINATOR] = _fraction(quantile)
+        state[phi + PHI_COLUMN] = column
     for at, quantile in enumerate(depths):
-        depth = offsets[k.AT_DEPTH] + k.DEPTH_WIDTH * at
+        depth = offsets[AT_DEPTH] + DEPTH_WIDTH * at
         state[depth], state[depth + 1] = _fraction(quantile)
     _fill_geometry(state, digits, guarantee)
     for at, threshold in enumerate(query.thresholds):
-        cell = k.cell_of_double(state, table_of(digits, guarantee), threshold)
-        state[offsets[k.AT_THRESHOLD] + 2 * at] = k.code_of_cell(state, cell)
-        reals[offsets[k.AT_THRESHOLD] + 2 * at + 1] = threshold
-    for register in (k.RING_BEFORE, k.RING_OLDEST, k.RING_NEWEST):
+        cell = cell_of_double(state, table_of(digits, guarantee), threshold)
+        state[offsets[AT_THRESHOLD] + 2 * at] = code_of_cell(state, cell)
+        reals[offsets[AT_THRESHOLD] + 2 * at + 1] = threshold
+    for register in (RING_BEFORE, RING_OLDEST, RING_NEWEST):
         state[register] = -1
-    for register in (k.LAST_BURST, k.LAST_RELEASE, k.NEWEST_NUMBER):
-        state[register] = k.NONE
-    k.clear_open(state)
+    for register in (LAST_BURST, LAST_RELEASE, NEWEST_NUMBER):
+        state[register] = NONE
+    clear_open(state)
     return state
 
 
 def _fill_geometry(state: Integers, digits: int, guarantee: float) -> None:
     """Write the tables of leads, buckets, places and decades."""
     per_decade, zero, half = (
-        int(state[k.SUPERS_PER_DECADE]),
-        int(state[k.ZERO_SUPER]),
-        int(state[k.HALF_PLACES]),
+        int(state[SUPERS_PER_DECADE]),
+        int(state[ZERO_SUPER]),
+        int(state[HALF_PLACES]),
     )
     cells = _lead_cells(digits, guarantee)
-    state[state[k.AT_LEAD] : state[k.AT_LEAD] + cells.size] = cells
+    state[state[AT_LEAD] : state[AT_LEAD] + cells.size] = cells
     for bucket, (lead, width) in enumerate(partition(digits, guarantee)):
-        state[state[k.AT_FIRST] + bucket] = lead
-        state[state[k.AT_SLOTS] + bucket] = width
-    below_one = -k.LOWEST_DECADE * per_decade
+        state[state[AT_FIRST] + bucket] = lead
+        state[state[AT_SLOTS] + bucket] = width
+    below_one = -LOWEST_DECADE * per_decade
     distance = np.arange(half)
     place = np.where(distance == 0, below_one, np.where(distance <= below_one, distance - 1, distance))
-    state[state[k.AT_PLACE] + zero : state[k.AT_PLACE] + zero + half] = place
-    state[state[k.AT_PLACE] : state[k.AT_PLACE] + zero] = place[:0:-1] + half
-    state[state[k.AT_DECADE] : state[k.AT_DECADE] + half] = (distance - 1) // per_decade + k.LOWEST_DECADE
+    state[state[AT_PLACE] + zero : state[AT_PLACE] + zero + half] = place
+    state[state[AT_PLACE] : state[AT_PLACE] + zero] = place[:0:-1] + half
+    state[state[AT_DECADE] : state[AT_DECADE] + half] = (distance - 1) // per_decade + LOWEST_DECADE

@@ -12,9 +12,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as k
 from aomg.core.counts import Counts, FineCounts, merge_pairs, open_pairs
 from aomg.core.intake import time_of, times_of, values_of
+from aomg.core.kernels.closing import record_room
+from aomg.core.kernels.counting import clear_open, note_open
+from aomg.core.kernels.folds import touched_supers
+from aomg.core.kernels.registers import (
+    ACTIVE,
+    BOTH,
+    FILLED,
+    INTEGERS,
+    NEWEST_NUMBER,
+    NOTHING,
+    OPEN_DOMAIN,
+    OPEN_MAXIMUM,
+    OPEN_MINIMUM,
+    OPEN_NUMBER,
+    REALS,
+    REFUSED,
+)
+from aomg.core.kernels.sortable import EXACT_INTEGERS, double_of_key, key_of_double, round_down, round_up
+from aomg.core.kernels.soundness import count_entries
+from aomg.core.kernels.steps import count_open, forget_open, merge_open, push_counted
 from aomg.core.raw import RawSliding, extreme_keys, suits
 from aomg.core.saved import NEVER, pack, unpack
 from aomg.core.sliding import Sliding
@@ -70,7 +89,7 @@ class Operator:
     @property
     def refused(self) -> int:
         """Elements that were not used because they, or their times, were null or not finite."""
-        return int(self._state[k.REFUSED]) + self._nulls
+        return int(self._state[REFUSED]) + self._nulls
 
     @property
     def late(self) -> int:
@@ -80,7 +99,7 @@ class Operator:
     @property
     def open(self) -> int:
         """Elements that wait in open sub-windows."""
-        return int(self._state[k.FILLED]) + sum(counts.total for counts in self._others.values())
+        return int(self._state[FILLED]) + sum(counts.total for counts in self._others.values())
 
     def variables(self) -> int:
         """Live scalars, the paper's measure of space: a (code, count) pair is two."""
@@ -109,15 +128,15 @@ class Operator:
         starts = self._sliding.record_starts()[-self._sliding.live :] if self._sliding.live else []
         found = np.zeros(2, np.int64)
         for at in starts:
-            k.count_entries(self._state, self._sliding.ring, at, found)
+            count_entries(self._state, self._sliding.ring, at, found)
         return int(found[0]), int(found[1])
 
     @property
     def nbytes(self) -> int:
         """Bytes of live state: summaries, sliding totals, counts of open sub-windows."""
-        active = int(self._state[k.ACTIVE])
+        active = int(self._state[ACTIVE])
         totals = active * (16 + 256 + 1) * 8
-        counting = int(k.touched_supers(self._state)) * 1024
+        counting = int(touched_supers(self._state)) * 1024
         others = sum(16 * (c.codes.size + c.fine_codes.size) for c in self._others.values())
         fine = self._fine.nbytes if self._fine is not None else 0
         return self.summary_nbytes + totals + counting + others + fine
@@ -169,10 +188,10 @@ class Operator:
         real = values.dtype is not _INTEGER
         bits = values.view(_INTEGER) if real else values
         rows = np.empty(((self._filled + size) // period, sliding.columns), _INTEGER)
-        done, written, filled = k.push_counted(self._state, sliding.table, sliding.ring, bits, 0, real, rows)
+        done, written, filled = push_counted(self._state, sliding.table, sliding.ring, bits, 0, real, rows)
         while done < size or filled == period:
-            sliding.grow(int(k.record_room(self._state)))
-            done, more, filled = k.push_counted(
+            sliding.grow(int(record_room(self._state)))
+            done, more, filled = push_counted(
                 self._state, sliding.table, sliding.ring, bits, done, real, rows[written:]
             )
             written += more
@@ -192,17 +211,17 @@ class Operator:
         """Close what these complete: the sub-window that is open, then whole ones straight from the values."""
         values, rows, period = self._finite(values), _Rows(self), self.query.period
         done = 0
-        if self._state[k.FILLED]:
-            chunk = values[: period - int(self._state[k.FILLED])]
+        if self._state[FILLED]:
+            chunk = values[: period - int(self._state[FILLED])]
             done = chunk.size
             self._count(chunk)
-            if self._state[k.FILLED] == period:
-                self._close(int(self._state[k.OPEN_NUMBER]), rows)
-                self._state[k.OPEN_NUMBER] += 1
+            if self._state[FILLED] == period:
+                self._close(int(self._state[OPEN_NUMBER]), rows)
+                self._state[OPEN_NUMBER] += 1
         whole = (values.size - done) // period
         if whole:
-            rows.take(*raw.close_values(values[done : done + whole * period], int(self._state[k.OPEN_NUMBER])))
-            self._state[k.OPEN_NUMBER] += whole
+            rows.take(*raw.close_values(values[done : done + whole * period], int(self._state[OPEN_NUMBER])))
+            self._state[OPEN_NUMBER] += whole
             done += whole * period
         if done < values.size:
             self._count(values[done:])
@@ -214,12 +233,12 @@ class Operator:
         rows = _Rows(self)
         done = 0
         while done < values.size:
-            chunk = values[done : done + self.query.period - int(self._state[k.FILLED])]
+            chunk = values[done : done + self.query.period - int(self._state[FILLED])]
             done += chunk.size
             self._count(chunk)
-            if self._state[k.FILLED] == self.query.period:
-                self._close(int(self._state[k.OPEN_NUMBER]), rows)
-                self._state[k.OPEN_NUMBER] += 1
+            if self._state[FILLED] == self.query.period:
+                self._close(int(self._state[OPEN_NUMBER]), rows)
+                self._state[OPEN_NUMBER] += 1
         return rows.results()
 
     def _push_timed(self, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None, times: Any) -> Results:
@@ -280,8 +299,8 @@ class Operator:
             raise FinishedError("this operator has finished its stream already; make a new one for the next")
         rows = _Rows(self)
         if self.query.counted:
-            if self._state[k.FILLED] and not self.query.as_paper:
-                self._close(int(self._state[k.OPEN_NUMBER]), rows)
+            if self._state[FILLED] and not self.query.as_paper:
+                self._close(int(self._state[OPEN_NUMBER]), rows)
         elif self._latest != NEVER:
             self._close_passed(self._latest // self.query.period + 1, rows)
         self._finished = True
@@ -293,28 +312,28 @@ class Operator:
         """Accumulate of Level 1: finite elements of the sub-window that is in the state."""
         state, sliding = self._state, self._sliding
         if self._fine is None:
-            k.count_open(state, sliding.table, values.view(np.int64), values.dtype == np.float64)
+            count_open(state, sliding.table, values.view(np.int64), values.dtype == np.float64)
             return
         if values.size == 0:
             return
         self._fine.add(sliding.codec.codes(values))
         integers = values.dtype == np.int64
         if self._raw is not None:
-            k.note_open(state, k.INTEGERS if integers else k.REALS, *extreme_keys(values), values.size)
+            note_open(state, INTEGERS if integers else REALS, *extreme_keys(values), values.size)
             return
-        if self.query.digits is None and integers and _furthest(values) > k.EXACT_INTEGERS:
+        if self.query.digits is None and integers and _furthest(values) > EXACT_INTEGERS:
             self._count_long(values)
         else:
-            k.count_open(state, sliding.table, values.view(np.int64), not integers)
+            count_open(state, sliding.table, values.view(np.int64), not integers)
 
     def _count_long(self, values: Integers) -> None:
         """Raw longs beyond 2^53 are taken as the nearest doubles, dense codes too; extremes are rounded outward."""
         state = self._state
-        domain, low, high = (int(state[r]) for r in (k.OPEN_DOMAIN, k.OPEN_MINIMUM, k.OPEN_MAXIMUM))
-        k.count_open(state, self._sliding.table, values.astype(np.float64).view(np.int64), True)
-        state[k.OPEN_DOMAIN] = k.INTEGERS if domain in (k.NOTHING, k.INTEGERS) else k.BOTH
-        state[k.OPEN_MINIMUM] = min(low, int(k.key_of_double(k.round_down(int(values.min())))))
-        state[k.OPEN_MAXIMUM] = max(high, int(k.key_of_double(k.round_up(int(values.max())))))
+        domain, low, high = (int(state[r]) for r in (OPEN_DOMAIN, OPEN_MINIMUM, OPEN_MAXIMUM))
+        count_open(state, self._sliding.table, values.astype(np.float64).view(np.int64), True)
+        state[OPEN_DOMAIN] = INTEGERS if domain in (NOTHING, INTEGERS) else BOTH
+        state[OPEN_MINIMUM] = min(low, int(key_of_double(round_down(int(values.min())))))
+        state[OPEN_MAXIMUM] = max(high, int(key_of_double(round_up(int(values.max())))))
 
     def _heat(self, number: int) -> None:
         """Bring an open sub-window's counts into the state, and set aside those that are there."""
@@ -339,22 +358,22 @@ class Operator:
             codes,
             numbers,
             *fine,
-            domain=int(state[k.OPEN_DOMAIN]),
-            minimum=float(k.double_of_key(int(state[k.OPEN_MINIMUM]))) if codes.size else np.inf,
-            maximum=float(k.double_of_key(int(state[k.OPEN_MAXIMUM]))) if codes.size else -np.inf,
+            domain=int(state[OPEN_DOMAIN]),
+            minimum=float(double_of_key(int(state[OPEN_MINIMUM]))) if codes.size else np.inf,
+            maximum=float(double_of_key(int(state[OPEN_MAXIMUM]))) if codes.size else -np.inf,
         )
 
     def _merge_open(self, counts: Counts) -> None:
         if self._raw is None:
-            k.merge_open(self._state, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
+            merge_open(self._state, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
         else:
             extremes = extreme_keys(np.array([counts.minimum, counts.maximum]))
-            k.note_open(self._state, counts.domain, *extremes, counts.total)
+            note_open(self._state, counts.domain, *extremes, counts.total)
         if self._fine is not None:
             self._fine.merge(counts.fine_codes, counts.fine_numbers)
 
     def _forget_open(self) -> None:
-        k.forget_open(self._state)
+        forget_open(self._state)
         if self._fine is not None:
             self._fine.clear()
 
@@ -362,16 +381,16 @@ class Operator:
         """Close the sub-window that is in the state, and answer."""
         sliding, state = self._sliding, self._state
         if self._raw is not None and self._fine is not None:
-            extremes = state[k.OPEN_MINIMUM : k.OPEN_MAXIMUM + 1].copy()
-            keys, domain = self._fine.ordered()[np.newaxis], int(state[k.OPEN_DOMAIN])
-            k.clear_open(state)
+            extremes = state[OPEN_MINIMUM : OPEN_MAXIMUM + 1].copy()
+            keys, domain = self._fine.ordered()[np.newaxis], int(state[OPEN_DOMAIN])
+            clear_open(state)
             self._fine.clear()
             rows.take(*self._raw.close_sorted(keys, extremes[:1], extremes[1:], domain, number))
             return
         fine = None
         if sliding.refinement is not None:
             pairs = open_pairs(state) if self._fine is None else self._fine.pairs()
-            fine = fine_part(self.query, sliding.codec, sliding.dense, *pairs, number, int(state[k.OPEN_DOMAIN]))
+            fine = fine_part(self.query, sliding.codec, sliding.dense, *pairs, number, int(state[OPEN_DOMAIN]))
         sliding.close(number, fine)
         if self._fine is not None:
             self._fine.clear()
@@ -403,10 +422,10 @@ class Operator:
 
     def save(self) -> bytes:
         """Return the whole state as bytes: versioned, checked on loading, the same in every process."""
-        registers = [int(self._state[k.OPEN_NUMBER]), self.refused, self._late, int(self._finished)]
+        registers = [int(self._state[OPEN_NUMBER]), self.refused, self._late, int(self._finished)]
         registers += [self._latest, self._watermark, self._closed_to]
         waiting = dict(self._others)
-        if self._state[k.FILLED]:
+        if self._state[FILLED]:
             waiting[NEVER if self._hot is None else self._hot] = self._open_counts()
         return pack(self.query, registers, self._sliding.records(), waiting)
 
@@ -418,18 +437,18 @@ class Operator:
         for record in records:
             operator._sliding.enter(record)
         number, refused, late, finished, latest, watermark, closed_to = registers
-        newest, end = int(operator._state[k.NEWEST_NUMBER]), number if query.counted else closed_to
+        newest, end = int(operator._state[NEWEST_NUMBER]), number if query.counted else closed_to
         counted_on = newest in (end, end - 1) if finished else newest == end - 1
         if records and not (counted_on if query.counted else newest < end):
             raise StateError("saved summaries and times do not fit together; save again, or start from the stream")
-        operator._state[k.OPEN_NUMBER] = number
+        operator._state[OPEN_NUMBER] = number
         operator._nulls, operator._late, operator._finished = refused, late, bool(finished)
         operator._latest, operator._watermark, operator._closed_to = latest, watermark, closed_to
         if query.counted:
             operator._sliding.expire(number - 1)
             for counts in waiting.values():
                 operator._merge_open(counts)
-            operator._filled = int(operator._state[k.FILLED])
+            operator._filled = int(operator._state[FILLED])
         else:
             if closed_to != NEVER:
                 operator._sliding.expire(closed_to - 1)

@@ -11,8 +11,47 @@ Event time, thresholds and other resolutions go through core.refinement.
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as k
 from aomg.core.bounds import difference_ranks
+from aomg.core.kernels.paper.level2 import close_sorted as close_sorted_kernel
+from aomg.core.kernels.paper.level2 import enter_raw, expire_raw, result_raw
+from aomg.core.kernels.paper.limbs import LIMBS, SUM_WIDTH, SUM_WORDS
+from aomg.core.kernels.paper.lists import (
+    HIGHEST_CODE,
+    LOWEST_CODE,
+    MERGED_CODE,
+    MERGED_WORDS,
+    SLOT_BELOW,
+    SLOT_OVER,
+    SLOT_WHERE,
+    SLOT_WIDTH,
+)
+from aomg.core.kernels.paper.plans import (
+    PLAN_BETWEEN,
+    PLAN_INDEX,
+    PLAN_LOWER,
+    PLAN_QUANTILE,
+    PLAN_ROOM,
+    PLAN_TAIL,
+    PLAN_UPPER,
+    PLAN_WORDS,
+)
+from aomg.core.kernels.paper.registers import (
+    AS_PAPER,
+    AT_COLUMN,
+    AT_DEPTH_SUM,
+    AT_LIMBS,
+    AT_MERGED,
+    AT_RAW_EXTREME,
+    AT_SUM,
+    COLUMN_HIGH,
+    COLUMN_TOP_K,
+    COLUMN_WIDTH,
+    KEEPS_LISTS,
+    LEVEL_REGISTERS,
+    MERGED_WIDTH,
+)
+from aomg.core.kernels.registers import ENTERED, EXTREME_ROOM, HEAD_WORDS, INTEGERS, REALS
+from aomg.core.kernels.sortable import EXACT_INTEGERS, key_of_double, round_down, round_up
 from aomg.core.sliding import Sliding
 from aomg.core.summary import FinePart
 from aomg.core.tail import fixed_positions, inefficient, ranks_from_top, tail_sizes
@@ -36,13 +75,13 @@ def plan_of(query: Query, count: int) -> Integers:
     quantiles, high = query.quantiles, query.high
     sizes = [tail_sizes(query, quantile, count) for quantile in high]
     top = max((size.top for size in sizes), default=0)
-    columns = np.empty((len(quantiles), k.PLAN_QUANTILE), np.int64)
-    columns[:, k.PLAN_INDEX] = count - ranks_from_top(quantiles, count)
+    columns = np.empty((len(quantiles), PLAN_QUANTILE), np.int64)
+    columns[:, PLAN_INDEX] = count - ranks_from_top(quantiles, count)
     ranks, between = difference_ranks(quantiles, count)
-    columns[:, k.PLAN_LOWER], columns[:, k.PLAN_UPPER] = ranks[0::2] - 1, ranks[1::2] - 1
-    columns[:, k.PLAN_BETWEEN] = between.view(np.int64)
-    tails = np.empty((len(high), k.PLAN_TAIL), np.int64)
-    at = k.PLAN_WORDS + columns.size + tails.size
+    columns[:, PLAN_LOWER], columns[:, PLAN_UPPER] = ranks[0::2] - 1, ranks[1::2] - 1
+    columns[:, PLAN_BETWEEN] = between.view(np.int64)
+    tails = np.empty((len(high), PLAN_TAIL), np.int64)
+    at = PLAN_WORDS + columns.size + tails.size
     positions = []
     for tail, size in zip(tails, sizes, strict=True):
         turn, fixed = fixed_positions(size.depth, size.samples, query.few_k.offset if query.few_k else "rotate")
@@ -50,7 +89,7 @@ def plan_of(query: Query, count: int) -> Integers:
         positions.append(fixed[::-1])
         at += fixed.size
     lists = (1 + 2 * top) + 1 + sum(1 + 2 * size.samples for size in sizes)
-    room = 8 * (k.HEAD_WORDS + 3 * len(quantiles) + lists + len(high))
+    room = 8 * (HEAD_WORDS + 3 * len(quantiles) + lists + len(high))
     return np.concatenate([np.array([count, room, top], np.int64), columns.ravel(), tails.ravel(), *positions])
 
 
@@ -58,47 +97,47 @@ def new_level(query: Query) -> Integers:
     """Level 2 with nothing live: see AS_PAPER of core.kernels."""
     quantiles, high, room = len(query.quantiles), query.high, query.sub_windows + 1
     lists = quantiles + len(high) if query.keeps_lists else 0
-    width = k.MERGED_WORDS + k.SLOT_WIDTH * room
-    at, offsets = k.LEVEL_REGISTERS, {}
+    width = MERGED_WORDS + SLOT_WIDTH * room
+    at, offsets = LEVEL_REGISTERS, {}
     for register, words in (
-        (k.AT_COLUMN, k.COLUMN_WIDTH * quantiles),
-        (k.AT_DEPTH_SUM, len(high)),
-        (k.AT_LIMBS, k.LIMBS),
-        (k.AT_SUM, 2 * k.SUM_WIDTH * quantiles),
-        (k.AT_RAW_EXTREME, (2 * quantiles + 1) * (2 * room + 1)),
-        (k.AT_MERGED, lists * width),
+        (AT_COLUMN, COLUMN_WIDTH * quantiles),
+        (AT_DEPTH_SUM, len(high)),
+        (AT_LIMBS, LIMBS),
+        (AT_SUM, 2 * SUM_WIDTH * quantiles),
+        (AT_RAW_EXTREME, (2 * quantiles + 1) * (2 * room + 1)),
+        (AT_MERGED, lists * width),
     ):
         offsets[register] = at
         at += words
     level = np.zeros(at, np.int64)
     for register, offset in offsets.items():
         level[register] = offset
-    level[k.AS_PAPER], level[k.KEEPS_LISTS], level[k.MERGED_WIDTH] = query.as_paper, query.keeps_lists, width
+    level[AS_PAPER], level[KEEPS_LISTS], level[MERGED_WIDTH] = query.as_paper, query.keeps_lists, width
     for column, quantile in enumerate(query.quantiles):
-        entry = offsets[k.AT_COLUMN] + k.COLUMN_WIDTH * column
-        level[entry + k.COLUMN_HIGH] = high.index(quantile) if quantile in high else -1
+        entry = offsets[AT_COLUMN] + COLUMN_WIDTH * column
+        level[entry + COLUMN_HIGH] = high.index(quantile) if quantile in high else -1
         few_k = query.few_k
-        level[entry + k.COLUMN_TOP_K] = few_k is not None and inefficient(few_k, quantile, query.period)
-    level[offsets[k.AT_SUM] :][: 2 * k.SUM_WIDTH * quantiles : k.SUM_WIDTH] = k.LIMBS
-    merged = level[offsets[k.AT_MERGED] :].reshape(lists, width)
-    merged[:, k.MERGED_CODE] = k.HIGHEST_CODE
-    slots = merged[:, k.MERGED_WORDS :].reshape(lists, k.SLOT_WIDTH, room)
-    slots[:, k.SLOT_BELOW], slots[:, k.SLOT_OVER] = k.LOWEST_CODE, k.HIGHEST_CODE
+        level[entry + COLUMN_TOP_K] = few_k is not None and inefficient(few_k, quantile, query.period)
+    level[offsets[AT_SUM] :][: 2 * SUM_WIDTH * quantiles : SUM_WIDTH] = LIMBS
+    merged = level[offsets[AT_MERGED] :].reshape(lists, width)
+    merged[:, MERGED_CODE] = HIGHEST_CODE
+    slots = merged[:, MERGED_WORDS:].reshape(lists, SLOT_WIDTH, room)
+    slots[:, SLOT_BELOW], slots[:, SLOT_OVER] = LOWEST_CODE, HIGHEST_CODE
     return level
 
 
 def _key(value: float) -> int:
-    return int(k.key_of_double(value))
+    return int(key_of_double(value))
 
 
-_LONG = _key(k.EXACT_INTEGERS)
+_LONG = _key(EXACT_INTEGERS)
 
 
 def extreme_keys(values: npt.NDArray[np.generic]) -> tuple[int, int]:
     """Sortable keys of the smallest and the largest of some values; longs beyond 2^53 are rounded outward."""
     low, high = values.min(), values.max()
     if values.dtype == np.int64:
-        return _key(k.round_down(int(low))), _key(k.round_up(int(high)))
+        return _key(round_down(int(low))), _key(round_up(int(high)))
     return _key(float(low)), _key(float(high))
 
 
@@ -131,7 +170,7 @@ class RawSliding(Sliding):
         integers = values.dtype == np.int64
         if integers and max(-int(lows.min()), int(highs.max())) >= _LONG:
             lows[:], highs[:] = np.array([extreme_keys(row) for row in values], np.int64).T
-        return self.close_sorted(keys, lows, highs, k.INTEGERS if integers else k.REALS, first)
+        return self.close_sorted(keys, lows, highs, INTEGERS if integers else REALS, first)
 
     def close_sorted(
         self, keys: Integers, lows: Integers, highs: Integers, domain: int, first: int
@@ -143,7 +182,7 @@ class RawSliding(Sliding):
         densities = np.full((number, len(self.query.quantiles), 2), np.nan)
         done = written = 0
         while done < number:
-            done, more = k.close_sorted(
+            done, more = close_sorted_kernel(
                 self.state,
                 self.table,
                 self.ring,
@@ -160,12 +199,12 @@ class RawSliding(Sliding):
             )
             written += more
             if done < number:
-                self.grow(int(plan[k.PLAN_ROOM]))
+                self.grow(int(plan[PLAN_ROOM]))
         return out[:written], densities[:written]
 
     def dense_codes(self, keys: Integers) -> Integers:
         """Dense codes of raw values' keys."""
-        values, _ = self.codec.intervals(keys, k.REALS)
+        values, _ = self.codec.intervals(keys, REALS)
         return self.dense.codes(values)
 
     # -- the verbs of Sliding ------------------------------------------------------------------------------------
@@ -175,21 +214,21 @@ class RawSliding(Sliding):
         before = np.array(self.record_starts(), np.int64)
         super().grow(need)
         if self.query.keeps_lists:
-            live, room = self.live, int(self.state[k.EXTREME_ROOM])
+            live, room = self.live, int(self.state[EXTREME_ROOM])
             moved = (np.array(self.record_starts(), np.int64) - before)[before.size - live :] // 8
-            slots = (int(self.state[k.ENTERED]) - live + 1 + np.arange(live)) % room
-            merged = self.level[self.level[k.AT_MERGED] :].reshape(-1, int(self.level[k.MERGED_WIDTH]))
-            merged[:, k.MERGED_WORDS + k.SLOT_WHERE * room + slots] += moved
+            slots = (int(self.state[ENTERED]) - live + 1 + np.arange(live)) % room
+            merged = self.level[self.level[AT_MERGED] :].reshape(-1, int(self.level[MERGED_WIDTH]))
+            merged[:, MERGED_WORDS + SLOT_WHERE * room + slots] += moved
 
     def _let_in(self, at: int, fine: FinePart | None, closed_here: bool) -> None:
-        k.enter_raw(self.state, self.ring, self.level, at)
+        enter_raw(self.state, self.ring, self.level, at)
 
     def expire(self, number: int) -> None:
         """Let every summary leave that a window whose newest sub-window is `number` does not cover."""
-        k.expire_raw(self.state, self.ring, self.level, number - self.query.sub_windows + 1)
+        expire_raw(self.state, self.ring, self.level, number - self.query.sub_windows + 1)
 
     def _answer(self, number: int, row: Integers, densities: Reals | None) -> None:
-        k.result_raw(self.state, self.ring, self.level, number, row, densities)
+        result_raw(self.state, self.ring, self.level, number, row, densities)
 
     @property
     def variables(self) -> dict[str, int]:
@@ -198,7 +237,7 @@ class RawSliding(Sliding):
         lists: list[list[Integers]] = [[] for _ in range(2 + len(self.query.high))]
         words = self.ring.view(np.int64)
         for start in self.record_starts()[-live:] if live else []:
-            at = start // 8 + k.HEAD_WORDS + 3 * quantiles
+            at = start // 8 + HEAD_WORDS + 3 * quantiles
             for codes in lists:
                 codes.append(words[at + 1 : at + 1 + words[at]])
                 at += 1 + 2 * int(words[at])
@@ -215,6 +254,6 @@ class RawSliding(Sliding):
 
     def _sum_words(self, sum_: int) -> int:
         """64-bit words between the highest and the lowest bit of a sum."""
-        at = int(self.level[k.AT_SUM]) + k.SUM_WIDTH * sum_ + k.SUM_WORDS
-        total = sum(int(limb) << 32 * j for j, limb in enumerate(self.level[at : at + k.LIMBS]))
+        at = int(self.level[AT_SUM]) + SUM_WIDTH * sum_ + SUM_WORDS
+        total = sum(int(limb) << 32 * j for j, limb in enumerate(self.level[at : at + LIMBS]))
         return -(-(total.bit_length() - (total & -total).bit_length() + 1) // 64) if total else 0

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as k
+from aomg.core.kernels.registers import HEAD_WORDS
+from aomg.core.kernels.soundness import record_is_sound
+from aomg.core.kernels.sums import recast
 from aomg.core.sliding import Sliding
 from aomg.errors import StateError
 from aomg.query import Query
@@ -58,8 +60,8 @@ class Recast:
     def check(self, record: bytes) -> None:
         """Refuse bytes that are no summary of the query that is said to have written them."""
         content = np.frombuffer(record, np.uint8).copy()
-        sound = content.size >= 8 * k.HEAD_WORDS and content.size % 8 == 0
-        if not sound or not k.record_is_sound(self._written.state, content):
+        sound = content.size >= 8 * HEAD_WORDS and content.size % 8 == 0
+        if not sound or not record_is_sound(self._written.state, content):
             raise StateError("a summary is damaged or of another query; make the summaries again from the events")
 
     def __call__(self, records: Sequence[bytes]) -> bytes:
@@ -75,10 +77,10 @@ class Recast:
         lengths = [len(record) for record in records]
         starts: npt.NDArray[np.int64] = np.cumsum([0, *lengths[:-1]], dtype=np.int64)
         out = np.empty(self._room(data.size), np.uint8)
-        size = k.recast(self._asked.state, data, starts, *self._counts, self._columns, self._limits, out)
+        size = recast(self._asked.state, data, starts, *self._counts, self._columns, self._limits, out)
         return out[:size].tobytes()
 
     def _room(self, size: int) -> int:
         """Bytes that are enough: a row takes at least three, and at most 70."""
-        words = k.HEAD_WORDS + len(self._asked.query.quantiles) + 2 * len(self._asked.query.thresholds)
+        words = HEAD_WORDS + len(self._asked.query.quantiles) + 2 * len(self._asked.query.thresholds)
         return 8 * words + 24 * size + 1024

@@ -17,17 +17,41 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as k
 from aomg.core.bounds import SlidingMaximum
 from aomg.core.burst import limit, score
 from aomg.core.codes import Codec, middles
+from aomg.core.kernels.answering import locate, within
+from aomg.core.kernels.registers import (
+    BOTH,
+    DOMAIN_SHIFT,
+    GUARANTEE,
+    HEAD_COUNT,
+    HEAD_LENGTH,
+    HEAD_NUMBER,
+    INTEGERS,
+    LAST_BURST,
+    LAST_RELEASE,
+    METHOD_BAND,
+    METHOD_EXACT,
+    METHOD_MEAN,
+    METHOD_SAMPLE_K,
+    METHOD_TOP_K,
+    NONE,
+    OUT_BURST,
+    OUT_FIXED,
+    OUT_MAXIMUM,
+    OUT_MINIMUM,
+    OUT_SCORE,
+    REALS,
+)
+from aomg.core.kernels.sortable import EXACT_INTEGERS, next_down, next_up
 from aomg.core.summary import FinePart
 from aomg.core.tail import OrderedCounts, inefficient, rank_from_top
 from aomg.query import FewK, Query
 
 Integers = npt.NDArray[np.int64]
 
-_EXACT, _MEAN, _TOP_K, _SAMPLE_K = k.METHOD_EXACT, k.METHOD_MEAN, k.METHOD_TOP_K, k.METHOD_SAMPLE_K
+_EXACT, _MEAN, _TOP_K, _SAMPLE_K = METHOD_EXACT, METHOD_MEAN, METHOD_TOP_K, METHOD_SAMPLE_K
 
 
 @dataclass(slots=True)
@@ -63,17 +87,17 @@ class Refinement:
         self._thresholds = np.zeros(2 * len(query.thresholds), np.int64)
         self._count = 0
         self._domains = [0, 0, 0]  # live summaries of reals, of integers, of both
-        self._last_burst = self._last_release = int(k.NONE)
-        self._score, self._flag, self._newest = 0.0, 0, int(k.NONE)
-        self._kept = float(state.view(np.float64)[k.GUARANTEE])
+        self._last_burst = self._last_release = int(NONE)
+        self._score, self._flag, self._newest = 0.0, 0, int(NONE)
+        self._kept = float(state.view(np.float64)[GUARANTEE])
 
     # -- Accumulate ----------------------------------------------------------------------------------------------
 
     def accumulate(self, head: Integers, fine: FinePart) -> None:
         """Let a summary's fine part enter; `head` is its record's."""
-        domain = int(head[k.HEAD_LENGTH] >> k.DOMAIN_SHIFT)
+        domain = int(head[HEAD_LENGTH] >> DOMAIN_SHIFT)
         values = middles(self._codec, fine.codes, domain)
-        live = Live(int(head[k.HEAD_NUMBER]), int(head[k.HEAD_COUNT]), domain, fine, values)
+        live = Live(int(head[HEAD_NUMBER]), int(head[HEAD_COUNT]), domain, fine, values)
         self._watch_for_bursts(live)
         self._live.append(live)
         for q, code in enumerate(fine.codes):
@@ -118,8 +142,8 @@ class Refinement:
     def _watch_for_bursts(self, live: Live) -> None:
         """Compare the tail with the one before; with an envelope the kernel has done it."""
         if self._query.guarantee is not None:
-            self._last_burst = int(self._state[k.LAST_BURST])
-            self._last_release = int(self._state[k.LAST_RELEASE])
+            self._last_burst = int(self._state[LAST_BURST])
+            self._last_release = int(self._state[LAST_RELEASE])
             return
         self._score, self._flag, self._newest = 0.0, 0, live.number
         before = self._live[-1] if self._live else self._before
@@ -152,9 +176,9 @@ class Refinement:
         if query.guarantee is None:
             ongoing = bursting and self._last_burst > self._last_release
             newest = self._newest == number
-            row[k.OUT_BURST] = newest and (self._flag > 0 or ongoing)
-            reals[k.OUT_SCORE] = self._score if newest else 0.0
-        minimum, maximum = reals[k.OUT_MINIMUM], reals[k.OUT_MAXIMUM]
+            row[OUT_BURST] = newest and (self._flag > 0 or ongoing)
+            reals[OUT_SCORE] = self._score if newest else 0.0
+        minimum, maximum = reals[OUT_MINIMUM], reals[OUT_MAXIMUM]
         extremes = [-extreme.value for extreme in self._lowest] + [extreme.value for extreme in self._highest]
         lows, highs = self._codec.intervals(np.array(extremes, np.int64), self._domain)
         size = len(query.quantiles)
@@ -162,7 +186,7 @@ class Refinement:
             spreads = (lows[size:] - lows[:size]) / 2 + (highs[size:] - highs[:size]) / 2
         lows, highs = lows[:size], highs[size:]
         for at, column in enumerate(self._order):
-            c = k.OUT_FIXED + 4 * column
+            c = OUT_FIXED + 4 * column
             low, high = float(lows[column]), float(highs[column])
             dense_low, dense_high = self._dense_span(float(reals[c + 1]), float(reals[c + 2]))
             low, high = max(low, dense_low, minimum), min(high, dense_high, maximum)
@@ -182,7 +206,7 @@ class Refinement:
             elif query.guarantee is None:
                 value, method = self._chosen(column, top, bursting)
             if query.guarantee is not None:
-                value = float(k.within(value, low, high, self._kept))
+                value = float(within(value, low, high, self._kept))
                 if exact is None:
                     method = self._method_within(method, low, high)
             reals[c], reals[c + 1], reals[c + 2] = min(max(value, low), high), low, high
@@ -196,8 +220,8 @@ class Refinement:
         """What the window holds."""
         reals, integers, both = self._domains
         if both or (reals and integers):
-            return k.BOTH
-        return k.INTEGERS if integers else k.REALS
+            return BOTH
+        return INTEGERS if integers else REALS
 
     def _span(self, low_code: int, high_code: int) -> tuple[float, float]:
         lows, highs = self._codec.intervals(np.array([low_code, high_code], np.int64), self._domain)
@@ -205,9 +229,9 @@ class Refinement:
 
     def _dense_span(self, low: float, high: float) -> tuple[float, float]:
         """A dense interval for the query's values: raw longs beyond 2^53 may have been rounded across its ends."""
-        if self._query.digits is None and self._domain != k.REALS:
-            low = float(k.next_down(low)) if abs(low) >= k.EXACT_INTEGERS else low
-            high = float(k.next_up(high)) if abs(high) >= k.EXACT_INTEGERS else high
+        if self._query.digits is None and self._domain != REALS:
+            low = float(next_down(low)) if abs(low) >= EXACT_INTEGERS else low
+            high = float(next_up(high)) if abs(high) >= EXACT_INTEGERS else high
         return low, high
 
     def _method_within(self, method: int, low: float, high: float) -> int:
@@ -215,17 +239,17 @@ class Refinement:
         first, last = self._codec.codes(np.array([low, high]))
         if first == last:
             return _EXACT
-        return k.METHOD_BAND if method == _EXACT else method
+        return METHOD_BAND if method == _EXACT else method
 
     def _certified_band(self, at: int) -> int | None:
         """The exact code, if all values of the quantile's dense code are known at full resolution."""
         if self._query.guarantee is None or self._codec is self._dense:
             return None
-        certified, dense, rank, number = k.locate(self._state, at)
+        certified, dense, rank, number = locate(self._state, at)
         if not certified:
             return None
         # the widest span of fine codes that the dense code can hold
-        low, high = self._dense.intervals(np.array([dense], np.int64), k.REALS)
+        low, high = self._dense.intervals(np.array([dense], np.int64), REALS)
         first, last = self._codec.codes(np.concatenate([low, high]))
         codes, counts = self._band.between(int(first), int(last))
         if int(counts.sum()) != number:
@@ -274,7 +298,7 @@ class Refinement:
         for t, threshold in enumerate(query.thresholds):
             under, inside = (int(n) for n in self._thresholds[2 * t : 2 * t + 2])
             low, high = max(float(lows[t]), minimum), min(float(highs[t]), maximum)
-            c = k.OUT_FIXED + 4 * len(query.quantiles) + 3 * t
+            c = OUT_FIXED + 4 * len(query.quantiles) + 3 * t
             least = under + (inside if threshold >= high else 0)
             most = under + (inside if threshold >= low else 0)
             middle = (least + most) / 2

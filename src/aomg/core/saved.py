@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.core.counts import Counts
-from aomg.core.kernels import NONE
+from aomg.core.kernels.registers import NONE
 from aomg.core.sliding import Sliding
 from aomg.errors import StateError
 from aomg.query import Query

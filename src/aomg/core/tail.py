@@ -18,8 +18,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as k
 from aomg.core.counts import count_codes
+from aomg.core.kernels.pairs import largest_of_pairs, merge_in, merge_out
+from aomg.core.kernels.paper.plans import GOLDEN
 from aomg.query import FewK, Query
 
 Integers = npt.NDArray[np.int64]
@@ -90,7 +91,7 @@ def sample_positions(depth: int, samples: int, number: int, offset: str) -> Inte
     turn, fixed = fixed_positions(depth, samples, offset)
     if turn:
         return fixed + number % turn
-    start = (number * k.GOLDEN) % 1.0 or 1.0
+    start = (number * GOLDEN) % 1.0 or 1.0
     positions: Integers = np.ceil((np.arange(samples) + start) * (depth / samples)).astype(np.int64)
     return positions.clip(1, depth)
 
@@ -143,19 +144,19 @@ class OrderedCounts:
             room = np.empty(self._size + codes.size, np.int64)
             self._codes = np.concatenate([self.codes, room])
             self._counts = np.concatenate([self.counts, room])
-        self._size = k.merge_in(self._codes, self._counts, self._size, codes, counts)
+        self._size = merge_in(self._codes, self._counts, self._size, codes, counts)
         self.total += int(counts.sum())
 
     def remove(self, codes: Integers, counts: Integers) -> None:
         """Let a list leave that had entered."""
         if codes.size == 0:
             return
-        self._size = k.merge_out(self._codes, self._counts, self._size, codes, counts)
+        self._size = merge_out(self._codes, self._counts, self._size, codes, counts)
         self.total -= int(counts.sum())
 
     def largest(self, rank: int) -> int:
         """The code of the rank-th largest value; rank <= total. Looks at the top only."""
-        return int(k.largest_of_pairs(self._codes, self._counts, self._size, rank))
+        return int(largest_of_pairs(self._codes, self._counts, self._size, rank))
 
     def between(self, low: int, high: int) -> tuple[Integers, Integers]:
         """The pairs with low <= code <= high."""

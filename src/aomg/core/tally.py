@@ -14,8 +14,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as k
 from aomg.core.counts import Counts
+from aomg.core.kernels.registers import INTEGERS, REALS
+from aomg.core.kernels.sortable import EXACT_INTEGERS, round_down, round_up
+from aomg.core.kernels.tallies import (
+    FEW,
+    TALLY_HEAD,
+    pairs_of,
+    read_pairs,
+    scatter,
+    tally_groups,
+    write_tallies,
+)
+from aomg.core.kernels.tallies import (
+    merge_tallies as merge_tallies_kernel,
+)
 from aomg.core.sliding import Sliding
 
 Integers = npt.NDArray[np.int64]
@@ -49,7 +62,7 @@ def tally(sliding: Sliding, groups: Integers, values: Numbers) -> Tallies:
     minima, maxima = _outward(distinct[firsts], distinct[lasts])
     integers = distinct.dtype == np.int64
     dense_values = distinct
-    if integers and sliding.query.digits is None and max(-int(distinct.min()), int(distinct.max())) > k.EXACT_INTEGERS:
+    if integers and sliding.query.digits is None and max(-int(distinct.min()), int(distinct.max())) > EXACT_INTEGERS:
         dense_values = distinct.astype(np.float64)  # raw longs beyond 2^53 are taken as the nearest doubles
     pairs = _merged(firsts, ordered, sliding.dense.codes(dense_values), times)
     fine = (_NO_INTEGERS, _NO_INTEGERS, _NO_INTEGERS)
@@ -57,8 +70,8 @@ def tally(sliding: Sliding, groups: Integers, values: Numbers) -> Tallies:
         fine = _merged(firsts, ordered, sliding.codec.codes(distinct), times)
     room = _PAIR_ROOM * (pairs[1].size + fine[1].size) + _GROUP_ROOM * firsts.size
     data, offsets = np.empty(room, np.uint8), np.empty(firsts.size + 1, np.int64)
-    domain = k.INTEGERS if integers else k.REALS
-    size = k.write_tallies(domain, minima, maxima, *pairs, *fine, data, offsets)
+    domain = INTEGERS if integers else REALS
+    size = write_tallies(domain, minima, maxima, *pairs, *fine, data, offsets)
     return Tallies(ordered[firsts], np.add.reduceat(times, firsts), offsets, data[:size])
 
 
@@ -74,14 +87,14 @@ def _tally_dense(sliding: Sliding, groups: Integers, values: Numbers) -> Tallies
     events = np.bincount(places, minlength=known.size)
     begins = np.cumsum(events) - events
     grouped = np.empty(values.size, np.int64)
-    k.scatter(places, values.view(np.int64), begins, grouped)
+    scatter(places, values.view(np.int64), begins, grouped)
     present = np.flatnonzero(events)
     known, events = known[present], events[present]
     starts = np.concatenate([[0], np.cumsum(events)])
     data = np.empty(4 * values.size + 40 * present.size + 64, np.uint8)
     offsets = np.empty(present.size + 1, np.int64)
     real = values.dtype == np.float64
-    size = k.tally_groups(sliding.state, sliding.table, grouped, starts, real, np.empty(k.FEW, np.int64), data, offsets)
+    size = tally_groups(sliding.state, sliding.table, grouped, starts, real, np.empty(FEW, np.int64), data, offsets)
     return Tallies(known, events, offsets, data[:size])
 
 
@@ -108,10 +121,10 @@ def _outward(lowest: Numbers, highest: Numbers) -> tuple[npt.NDArray[np.float64]
     """Extremes as doubles; longs beyond 2^53 rounded down and up."""
     minima, maxima = lowest.astype(np.float64), highest.astype(np.float64)
     if lowest.dtype == np.int64:
-        for at in np.flatnonzero(np.abs(minima) >= k.EXACT_INTEGERS):
-            minima[at] = k.round_down(int(lowest[at]))
-        for at in np.flatnonzero(np.abs(maxima) >= k.EXACT_INTEGERS):
-            maxima[at] = k.round_up(int(highest[at]))
+        for at in np.flatnonzero(np.abs(minima) >= EXACT_INTEGERS):
+            minima[at] = round_down(int(lowest[at]))
+        for at in np.flatnonzero(np.abs(maxima) >= EXACT_INTEGERS):
+            maxima[at] = round_up(int(highest[at]))
     return minima, maxima
 
 
@@ -128,15 +141,15 @@ def _merged(
 def counts_of(data: npt.NDArray[np.uint8], fine: bool) -> Counts:
     """Read one tally as Counts."""
     minimum, maximum = data[1:9].copy().view(np.float64)[0], data[9:17].copy().view(np.float64)[0]
-    codes, numbers, end = _pairs(data, k.TALLY_HEAD)
+    codes, numbers, end = _pairs(data, TALLY_HEAD)
     fine_codes, fine_numbers = _pairs(data, end)[:2] if fine else (_NO_INTEGERS, _NO_INTEGERS)
     return Counts(codes, numbers, fine_codes, fine_numbers, int(data[0]), float(minimum), float(maximum))
 
 
 def _pairs(data: npt.NDArray[np.uint8], at: int) -> tuple[Integers, Integers, int]:
-    size = int(k.pairs_of(data, at))
+    size = int(pairs_of(data, at))
     codes, numbers = np.empty(size, np.int64), np.empty(size, np.int64)
-    return codes, numbers, int(k.read_pairs(data, at, codes, numbers))
+    return codes, numbers, int(read_pairs(data, at, codes, numbers))
 
 
 def merge_tallies(sliding: Sliding, tallies: Tallies) -> Tallies:
@@ -148,7 +161,7 @@ def merge_tallies(sliding: Sliding, tallies: Tallies) -> Tallies:
         return tallies
     if sliding.codec is sliding.dense:
         merged, bounds = np.empty(data.size, np.uint8), np.empty(starts.size + 1, np.int64)
-        k.merge_tallies(sliding.state, groups, offsets, data, merged, bounds)
+        merge_tallies_kernel(sliding.state, groups, offsets, data, merged, bounds)
         return Tallies(groups[starts], events, bounds, merged[: int(bounds[-1])])
     parts: list[npt.NDArray[np.uint8]] = []
     for first, last in zip(starts, np.append(starts[1:], groups.size), strict=True):
@@ -163,7 +176,7 @@ def merge_tallies(sliding: Sliding, tallies: Tallies) -> Tallies:
 def _bytes_of(counts: Counts) -> npt.NDArray[np.uint8]:
     """One tally from Counts with fine pairs."""
     data = np.empty(_PAIR_ROOM * (counts.codes.size + counts.fine_codes.size) + _GROUP_ROOM, np.uint8)
-    size = k.write_tallies(
+    size = write_tallies(
         counts.domain,
         np.array([counts.minimum]),
         np.array([counts.maximum]),

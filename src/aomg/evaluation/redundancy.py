@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from aomg.core.codes import DigitsCodec
-from aomg.core.kernels import REALS
+from aomg.core.kernels.registers import REALS
 from aomg.evaluation.accuracy import QUANTILES, Windows, measure
 from aomg.evaluation.contenders import Contender, default_aomg, paper_aomg
 from aomg.evaluation.experiment import Experiment, Found, Piece

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.errors import InputError
-from aomg.policies import kernels as k
 from aomg.policies.gk import Gk
+from aomg.policies.kernels.gk import pruned
 from aomg.policies.ranked import Live, Ranked, each_exact, refuse_epsilon, select
 from aomg.policies.verbs import Policy, Values, unbounded
 from aomg.query import Query
@@ -140,7 +140,7 @@ class Raw:
         """The values of at most parts + 1 ranks, evenly spread."""
         known = self.view()
         self.elements = 0
-        return Ranked(*k.pruned(*known, self.parts)) if known.values.size > self.parts + 1 else known
+        return Ranked(*pruned(*known, self.parts)) if known.values.size > self.parts + 1 else known
 
     def variables(self) -> int:
         """One for each value."""

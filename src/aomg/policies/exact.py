@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from aomg.policies import kernels as k
+from aomg.policies.kernels.trees import DEPTH, DISTINCT, add_to_tree, select_in_parts, select_in_tree, take_from_tree
 from aomg.policies.verbs import Policy, Values
 from aomg.query import Query
 
@@ -35,7 +35,7 @@ class Exact(Policy):
         self._counts = np.zeros(_FIRST_NODES, np.int64)
         self._totals = np.zeros(_FIRST_NODES, np.int64)
         self._links = np.zeros((_FIRST_NODES, 2), np.int64)
-        self._path = np.empty(k.DEPTH, np.int64)
+        self._path = np.empty(DEPTH, np.int64)
         self._tumbling = query.sub_windows == 1
         self._open: list[Values] = []
         self._closed: deque[Values] = deque()
@@ -50,7 +50,7 @@ class Exact(Policy):
             self._open.append(values.copy())
         done = 0
         while done < values.size:
-            done += k.add_to_tree(
+            done += add_to_tree(
                 values[done:], self._registers, self._keys, self._counts, self._totals, self._links, self._path
             )
             if done < values.size:
@@ -71,12 +71,12 @@ class Exact(Policy):
         """Remove every value of the oldest sub-window from the tree. O(P log u)."""
         gone = self._closed.popleft()
         if not self._tumbling:
-            k.take_from_tree(gone, self._registers, self._keys, self._counts, self._totals, self._links)
+            take_from_tree(gone, self._registers, self._keys, self._counts, self._totals, self._links)
 
     def answer(self, count: int) -> npt.NDArray[np.float64]:
         """Select each rank by the counts of subtrees. O(log u)."""
         found = [
-            k.select_in_tree(rank, self._registers, self._keys, self._counts, self._totals, self._links)
+            select_in_tree(rank, self._registers, self._keys, self._counts, self._totals, self._links)
             for rank in self.asked.ranks(count)
         ]
         return np.repeat(np.array(found)[:, None], 3, axis=1)
@@ -86,12 +86,12 @@ class Exact(Policy):
 
     def variables(self) -> int:
         """Two for each distinct value, and the elements in the order in which they leave."""
-        return 2 * int(self._registers[k.DISTINCT]) + self._held()
+        return 2 * int(self._registers[DISTINCT]) + self._held()
 
     @property
     def nbytes(self) -> int:
         """A node is a value, a count, a total and two links."""
-        return 40 * int(self._registers[k.DISTINCT]) + 8 * self._held()
+        return 40 * int(self._registers[DISTINCT]) + 8 * self._held()
 
     def analytical(self) -> int:
         """All values distinct, in a full window and the sub-window that is open."""
@@ -127,7 +127,7 @@ class ExactSorted(Policy):
         values = np.concatenate(self._closed)
         ends = np.cumsum([part.size for part in self._closed])
         starts = ends - np.array([part.size for part in self._closed])
-        found = [k.select_in_parts(values, starts, ends, rank) for rank in self.asked.ranks(count)]
+        found = [select_in_parts(values, starts, ends, rank) for rank in self.asked.ranks(count)]
         return np.repeat(np.array(found)[:, None], 3, axis=1)
 
     def variables(self) -> int:

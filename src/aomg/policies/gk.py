@@ -15,7 +15,7 @@ from math import ceil
 
 import numpy as np
 
-from aomg.policies import kernels as k
+from aomg.policies.kernels.gk import GK_COUNTS, GK_ELEMENTS, GK_TUPLES, add_to_gk, pruned, steps_of_gk
 from aomg.policies.ranked import Ranked, each_exact, merged
 from aomg.policies.verbs import Integers, Values
 
@@ -34,7 +34,7 @@ class Gk:
         self.batch = max(1, ceil(1 / self.width))
         self.parts = parts
         self._registers = np.zeros(3, np.int64)
-        self._registers[k.GK_COUNTS] = 1
+        self._registers[GK_COUNTS] = 1
         room = ceil(2 / self.width) + 4 + 2 * self.batch  # also what the counts can become when there are too many
         self._keys, self._gaps, self._spreads = np.empty(room), np.zeros(room, np.int64), np.zeros(room, np.int64)
         self._waiting, self._filled = np.empty(self.batch), 0
@@ -42,17 +42,17 @@ class Gk:
     @property
     def elements(self) -> int:
         """How many have come since the block was opened."""
-        return int(self._registers[k.GK_ELEMENTS]) + self._filled
+        return int(self._registers[GK_ELEMENTS]) + self._filled
 
     @property
     def counts(self) -> bool:
         """Whether the tuples are still (value, count, 0) of every distinct value."""
-        return bool(self._registers[k.GK_COUNTS])
+        return bool(self._registers[GK_COUNTS])
 
     @property
     def tuples(self) -> tuple[Values, Integers, Integers]:
         """Value, gap and spread of every tuple; what waits for its batch is not in them."""
-        size = self._registers[k.GK_TUPLES]
+        size = self._registers[GK_TUPLES]
         return self._keys[:size], self._gaps[:size], self._spreads[:size]
 
     def take(self, values: Values) -> None:
@@ -80,7 +80,7 @@ class Gk:
     def _insert(self, batches: Values) -> None:
         done = 0
         while True:
-            done += k.add_to_gk(
+            done += add_to_gk(
                 batches[done:], self.width, self.parts // 2, self._registers, self._keys, self._gaps, self._spreads
             )
             if done == len(batches):
@@ -91,7 +91,7 @@ class Gk:
 
     def view(self) -> Ranked:
         """What is known of the block so far. O(tuples + b log b)."""
-        known = Ranked(*k.steps_of_gk(self._registers, self._keys, self._gaps, self._spreads))
+        known = Ranked(*steps_of_gk(self._registers, self._keys, self._gaps, self._spreads))
         return merged([known, each_exact(np.sort(self._waiting[: self._filled]))])
 
     def close(self) -> Ranked:
@@ -100,16 +100,16 @@ class Gk:
             self._insert_waiting()
         known = self.view()
         if known.values.size > self.parts + 1:
-            known = Ranked(*k.pruned(*known, self.parts))
+            known = Ranked(*pruned(*known, self.parts))
         self._registers[:] = 0
-        self._registers[k.GK_COUNTS] = 1
+        self._registers[GK_COUNTS] = 1
         return known
 
     def variables(self) -> int:
         """Three for each tuple, two for each counted value, one for each that waits; the count, and which it is."""
-        return (2 if self.counts else 3) * int(self._registers[k.GK_TUPLES]) + self._filled + 2
+        return (2 if self.counts else 3) * int(self._registers[GK_TUPLES]) + self._filled + 2
 
     @property
     def nbytes(self) -> int:
         """Bytes of the same."""
-        return 24 * int(self._registers[k.GK_TUPLES]) + 8 * self._filled + self._registers.nbytes
+        return 24 * int(self._registers[GK_TUPLES]) + 8 * self._filled + self._registers.nbytes

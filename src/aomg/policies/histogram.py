@@ -10,8 +10,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as core
 from aomg.core.codes import middles
+from aomg.core.kernels.pairs import merge_in, merge_out
+from aomg.core.kernels.registers import INTEGERS, REALS
 from aomg.core.sliding import Sliding
 from aomg.policies.verbs import Integers, Policy, Values
 from aomg.query import Query
@@ -53,18 +54,18 @@ class Histogram(Policy):
         if room > 0:
             more = np.empty(max(room, self._codes.size), np.int64)
             self._codes, self._counts = np.concatenate([self._codes, more]), np.concatenate([self._counts, more])
-        self._size = core.merge_in(self._codes, self._counts, self._size, codes, counts)
+        self._size = merge_in(self._codes, self._counts, self._size, codes, counts)
 
     def expire(self) -> None:
         """Take the oldest sub-window's counts from the window's."""
-        self._size = core.merge_out(self._codes, self._counts, self._size, *self._closed.popleft())
+        self._size = merge_out(self._codes, self._counts, self._size, *self._closed.popleft())
         self._wholes.popleft()
 
     def answer(self, count: int) -> npt.NDArray[np.float64]:
         """Walk the counts to each rank; a code answers its middle or, of whole numbers, the one that it holds."""
         places = np.searchsorted(np.cumsum(self._counts[: self._size]), self.asked.ranks(count), "left")
         codes = self._codes[places]
-        domain = core.INTEGERS if all(self._wholes) else core.REALS
+        domain = INTEGERS if all(self._wholes) else REALS
         lows, highs = self._codec.intervals(codes, domain)
         return np.column_stack([middles(self._codec, codes, domain), lows, highs])
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aomg.policies import kernels as k
+from aomg.policies.kernels.moments import exponential, integrals_of, newton_step
 from aomg.policies.verbs import Values
 
 MOST_ORDERS = 16
@@ -57,7 +57,7 @@ def fit(moments: Values) -> Fit | None:
     masses = grid.weights / 2
     objective = float(masses.sum() - multipliers @ moments)
     for step in range(STEPS):
-        integrals = k.integrals_of(polynomials, masses)
+        integrals = integrals_of(polynomials, masses)
         gradient = integrals[: moments.size] - moments
         if float(gradient @ gradient) < moments.size * TOLERANCE**2:
             return Fit(masses, step, float(np.abs(gradient).max()))
@@ -68,7 +68,7 @@ def fit(moments: Values) -> Fit | None:
         length = 1.0
         while True:
             trial = multipliers + length * direction
-            masses, exponent = k.exponential(trial, grid.polynomials, grid.weights)
+            masses, exponent = exponential(trial, grid.polynomials, grid.weights)
             if exponent < _HIGHEST_EXPONENT:
                 reached = float(masses.sum() - trial @ moments)
                 rounding = 1e-15 * (1 + abs(objective))
@@ -83,7 +83,7 @@ def fit(moments: Values) -> Fit | None:
 
 def _direction(integrals: Values, gradient: Values) -> Values:
     """Newton's step; by least squares where rounding has left the Hessian indefinite."""
-    step: Values = k.newton_step(integrals, gradient)
+    step: Values = newton_step(integrals, gradient)
     if np.isfinite(step).all():
         return step
     orders = np.arange(gradient.size)

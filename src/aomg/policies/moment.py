@@ -12,8 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.errors import InputError
-from aomg.policies import kernels as k
 from aomg.policies import maximum_entropy
+from aomg.policies.kernels.moments import (
+    MOMENT_COUNT,
+    MOMENT_MAXIMUM,
+    MOMENT_MINIMUM,
+    MOMENT_SUMS,
+    TOO_MANY,
+    add_distinct,
+    add_powers,
+)
 from aomg.policies.scaled_moments import basis_of, nearest_to_uniform
 from aomg.policies.verbs import Integers, Policy, Values, unbounded
 from aomg.query import Query
@@ -54,22 +62,22 @@ class Moment(Policy):
         self._begin()
 
     def _begin(self) -> None:
-        self._row = np.zeros(k.MOMENT_SUMS + 2 * self.K)
-        self._row[k.MOMENT_MINIMUM], self._row[k.MOMENT_MAXIMUM] = np.inf, -np.inf
+        self._row = np.zeros(MOMENT_SUMS + 2 * self.K)
+        self._row[MOMENT_MINIMUM], self._row[MOMENT_MAXIMUM] = np.inf, -np.inf
         self._block = np.zeros(2 * self.K)
         self._known = 0
 
     def accumulate(self, values: Values) -> None:
         """Add the powers of the values. O(n K)."""
-        k.add_powers(values, self._row, self._block)
-        if self._known != k.TOO_MANY:
-            self._known = k.add_distinct(values, self._known, self._distinct, self._tallies)
+        add_powers(values, self._row, self._block)
+        if self._known != TOO_MANY:
+            self._known = add_distinct(values, self._known, self._distinct, self._tallies)
 
     def close(self) -> None:
         """Keep the sums."""
-        self._row[k.MOMENT_SUMS :] += self._block
+        self._row[MOMENT_SUMS:] += self._block
         counts = None
-        if self._known != k.TOO_MANY:
+        if self._known != TOO_MANY:
             counts = self._distinct[: self._known].copy(), self._tallies[: self._known].copy()
         self._closed.append(_SubWindow(self._row, counts))
         self._begin()
@@ -81,14 +89,14 @@ class Moment(Policy):
     def merged(self) -> Values:
         """The sums of the whole window, as if its elements had come in one sub-window. O(K W)."""
         rows = np.array([part.row for part in self._closed])
-        sums = rows[:, k.MOMENT_SUMS :]
+        sums = rows[:, MOMENT_SUMS:]
         row = np.empty(rows.shape[1])
-        row[k.MOMENT_COUNT] = rows[:, k.MOMENT_COUNT].sum()
-        row[k.MOMENT_MINIMUM] = rows[:, k.MOMENT_MINIMUM].min()
-        row[k.MOMENT_MAXIMUM] = rows[:, k.MOMENT_MAXIMUM].max()
+        row[MOMENT_COUNT] = rows[:, MOMENT_COUNT].sum()
+        row[MOMENT_MINIMUM] = rows[:, MOMENT_MINIMUM].min()
+        row[MOMENT_MAXIMUM] = rows[:, MOMENT_MAXIMUM].max()
         with np.errstate(all="ignore"):
             finite = np.isfinite(np.abs(sums).sum(axis=0))
-        row[k.MOMENT_SUMS :] = [
+        row[MOMENT_SUMS:] = [
             fsum(column) if fine else np.nan for column, fine in zip(sums.T.tolist(), finite, strict=True)
         ]
         return row
@@ -99,8 +107,8 @@ class Moment(Policy):
         if counted is not None:
             return counted
         row = self.merged()
-        least, most = float(row[k.MOMENT_MINIMUM]), float(row[k.MOMENT_MAXIMUM])
-        raw, logarithms = np.split(row[k.MOMENT_SUMS :], 2)
+        least, most = float(row[MOMENT_MINIMUM]), float(row[MOMENT_MAXIMUM])
+        raw, logarithms = np.split(row[MOMENT_SUMS:], 2)
         bases = [basis_of("raw", raw, count, least, most)]
         if least > 0:
             bases.append(basis_of("log", logarithms, count, float(np.log(least)), float(np.log(most))))
@@ -140,7 +148,7 @@ class Moment(Policy):
 
         The open sub-window has 2 K more: the sums of its last block.
         """
-        fixed = k.MOMENT_SUMS + 2 * self.K + 1
+        fixed = MOMENT_SUMS + 2 * self.K + 1
         known = sum(part.counts[0].size for part in self._closed if part.counts is not None) + max(self._known, 0)
         return fixed * (len(self._closed) + 1) + 2 * self.K + 2 * known
 
@@ -151,7 +159,7 @@ class Moment(Policy):
 
     def analytical(self) -> int:
         """Few distinct values in every sub-window."""
-        fixed = k.MOMENT_SUMS + 2 * self.K + 1 + 2 * _DISTINCT_A_MOMENT * self.K
+        fixed = MOMENT_SUMS + 2 * self.K + 1 + 2 * _DISTINCT_A_MOMENT * self.K
         return fixed * (self.query.sub_windows + 1) + 2 * self.K
 
     def parameters(self) -> dict[str, Any]:

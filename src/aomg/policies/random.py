@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.errors import InputError
-from aomg.policies import kernels as k
+from aomg.policies.kernels.random import FILLED, FILLING, add_to_random, select_weights
 from aomg.policies.ranked import Live, Ranked, refuse_epsilon
 from aomg.policies.verbs import Policy, Values, unbounded
 from aomg.query import Query
@@ -69,12 +69,12 @@ class Random(Policy):
 
     def accumulate(self, values: Values) -> None:
         """Sample the values into the buffers."""
-        k.add_to_random(values, self.h, self._registers, self._buffers, self._levels, self._bits)
+        add_to_random(values, self.h, self._registers, self._buffers, self._levels, self._bits)
 
     def _sizes(self) -> npt.NDArray[np.int64]:
         """Values in each buffer."""
         sizes = np.where(self._levels >= 0, self.s, 0)
-        sizes[self._registers[k.FILLING]] = self._registers[k.FILLED]
+        sizes[self._registers[FILLING]] = self._registers[FILLED]
         return sizes
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class Random(Policy):
 
     def answer(self, count: int) -> npt.NDArray[np.float64]:
         """The first value up to which there is a phi of the weight there is, which need not be `count`."""
-        return unbounded(k.select_weights(*self.samples(), self.asked.ranks(self.weight())))
+        return unbounded(select_weights(*self.samples(), self.asked.ranks(self.weight())))
 
     def variables(self) -> int:
         """One for each value, and one for the level of each buffer."""

@@ -1,6 +1,6 @@
 """Sorted values with bounds of their ranks, from many summaries at once.
 
-An entry is a value and its steps (`kernels.LEAST`, `kernels.MOST`): how far passing it raises the least rank of what
+An entry is a value and its steps (`kernels.gk.LEAST`, `kernels.gk.MOST`): how far passing it raises the least rank of what
 has been passed, and the largest rank of what comes next. Steps of several summaries only need to be sorted together
 to bound ranks in the union; the error of the union is the sum of the errors, in elements. Nothing is lost by it, and
 nothing may be thrown away afterwards: compressing a merged list would spend the error a second time.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aomg.errors import InputError
-from aomg.policies import kernels as k
+from aomg.policies.kernels.gk import merge_steps, select_ranks
 from aomg.policies.verbs import Integers, Values
 
 
@@ -44,7 +44,7 @@ def merged(parts: Sequence[Ranked]) -> Ranked:
     for part in sorted(parts, key=lambda part: part.values.size):
         size = whole.values.size + part.values.size
         out = Ranked(np.empty(size), np.empty((size, 2), np.int64))
-        k.merge_steps(*whole, *part, *out, _NONE_TOO_OLD)
+        merge_steps(*whole, *part, *out, _NONE_TOO_OLD)
         whole = out
     return whole
 
@@ -56,7 +56,7 @@ def select(ranks: Integers, one: Ranked, other: Ranked = NOTHING, lift: int = 0)
     """
     order = np.argsort(ranks, kind="stable")
     found = np.empty(ranks.size)
-    found[order] = k.select_ranks(*one, *other, ranks[order], lift)
+    found[order] = select_ranks(*one, *other, ranks[order], lift)
     return found
 
 
@@ -84,7 +84,7 @@ class Live:
         if most > self._spare.values.size:
             self._spare = self._room(2 * most, self._spare.steps.shape[1])
         steps = np.hstack([summary.steps, np.full((summary.values.size, 1), start)])
-        self._size = k.merge_steps(*self.entries(), summary.values, steps, *self._spare, oldest)
+        self._size = merge_steps(*self.entries(), summary.values, steps, *self._spare, oldest)
         self._now, self._spare = self._spare, self._now
 
     def drop(self, oldest: int) -> None:

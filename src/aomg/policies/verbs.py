@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as k
+from aomg.core.kernels.ranks import rank_of
 from aomg.query import Query
 
 Values = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ class Asked:
 
     def ranks(self, count: int) -> Integers:
         """The rank ceil(phi n) of each quantile among `count` elements, from 1 to `count`."""
-        return np.array([k.rank_of(over, under, count) for over, under in self._parts], np.int64)
+        return np.array([rank_of(over, under, count) for over, under in self._parts], np.int64)
 
 
 class Policy(ABC):

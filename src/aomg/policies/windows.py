@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core import kernels as k
 from aomg.core.intake import values_of
+from aomg.core.kernels.registers import OUT_COUNT, OUT_FIXED, OUT_MAXIMUM, OUT_MINIMUM, OUT_NUMBER, OUT_SUMMARIES
 from aomg.errors import FinishedError, InputError, QueryError
 from aomg.policies.verbs import Policy, Values
 from aomg.query import Query
@@ -120,16 +120,16 @@ class PolicyOperator:
         """One row of results, in the operator's columns."""
         counts, minima, maxima = zip(*self._closed, strict=True)
         answers = self.policy.answer(sum(counts))
-        row = np.zeros(k.OUT_FIXED + 4 * len(answers), np.int64)
+        row = np.zeros(OUT_FIXED + 4 * len(answers), np.int64)
         reals = row.view(np.float64)
-        row[k.OUT_NUMBER], row[k.OUT_COUNT], row[k.OUT_SUMMARIES] = self._number, sum(counts), len(counts)
-        reals[k.OUT_MINIMUM], reals[k.OUT_MAXIMUM] = min(minima), max(maxima)
+        row[OUT_NUMBER], row[OUT_COUNT], row[OUT_SUMMARIES] = self._number, sum(counts), len(counts)
+        reals[OUT_MINIMUM], reals[OUT_MAXIMUM] = min(minima), max(maxima)
         for column, (value, low, high) in enumerate(answers):
-            at = k.OUT_FIXED + 4 * column
+            at = OUT_FIXED + 4 * column
             reals[at : at + 3] = value, low, high
             row[at + 3] = _EXACT if low == value == high else _SKETCH
         return row
 
     def _results(self, rows: list[npt.NDArray[np.int64]]) -> Results:
-        width = k.OUT_FIXED + 4 * len(self.query.quantiles)
+        width = OUT_FIXED + 4 * len(self.query.quantiles)
         return Results(self.query, np.stack(rows) if rows else np.empty((0, width), np.int64))

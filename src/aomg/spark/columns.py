@@ -24,9 +24,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import types as t
 
-from aomg.core import kernels as k
 from aomg.core.bounds import theorem_1
 from aomg.core.fleet import Closed
+from aomg.core.kernels.registers import HEAD_COUNT, HEAD_MAXIMUM, HEAD_MINIMUM
 from aomg.errors import InputError
 from aomg.query import Query
 from aomg.result import METHODS, Results
@@ -106,7 +106,7 @@ def summary_table(
         [pa.array(start).cast(time), pa.array(start + query.period).cast(time)], names=["start", "end"]
     )
     words, at = closed.kept_data.view(np.int64), closed.kept_offsets[:-1] // 8
-    heads = [words[at + word] for word in (k.HEAD_COUNT, k.HEAD_MINIMUM, k.HEAD_MAXIMUM)]
+    heads = [words[at + word] for word in (HEAD_COUNT, HEAD_MINIMUM, HEAD_MAXIMUM)]
     written = pa.DictionaryArray.from_arrays(pa.array(np.zeros(at.size, np.int32)), pa.array([query.text()]))
     columns = [
         *keys,

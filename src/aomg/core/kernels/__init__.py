@@ -1,0 +1,13 @@
+"""The compiled loops of the core, one concept a file.
+
+A file imports only from those above it in this list, so that there are no cycles::
+
+    registers  sortable  lanes      names of words, sortable keys, vectors of counts
+    codes      ranks     rows       value <-> code, rank of a quantile, rows of counts <-> bytes
+    counting   folds     totals     Level 1 counts, bucket totals, sliding totals of Level 2
+    closing    extremes  bursts     close a sub-window, extremes of the window, compare two tails
+    ring       pairs     answering  live summaries, ordered lists, a window's result
+    steps      soundness            what one stream calls, checks of foreign bytes
+    tallies    keys      sums       many keys at once
+    paper/                          raw values as the paper runs them
+"""

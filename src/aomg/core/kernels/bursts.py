@@ -1,0 +1,146 @@
+"""Compares the tail of the newest sub-window with the one before it, by their bucket totals."""
+
+import math
+
+import numpy as np
+
+from aomg.core.kernels._compile import (
+    compiled,
+    inlined,
+)
+from aomg.core.kernels.folds import (
+    FOLD_ID,
+    FOLD_SUM,
+    FOLD_WIDTH,
+    fold_side,
+)
+from aomg.core.kernels.lanes import (
+    row_wins,
+)
+from aomg.core.kernels.ranks import (
+    tail_depth,
+)
+from aomg.core.kernels.registers import (
+    AT_DEPTH,
+    AT_FOLD,
+    BURST_EFFECT,
+    DEPTHS,
+    FLAG,
+    HALF_PLACES,
+    NEWEST_ROWS,
+    ROWS_SIDE,
+    SCORE,
+    SUB_WINDOWS,
+)
+from aomg.core.kernels.sortable import (
+    bits_of,
+    double_of,
+)
+
+
+@inlined
+def burst_threshold(effect, top_new, top_old, fraction):
+    """The score above which a tail counts as larger: the asked effect, or four standard deviations if that is more.
+
+    Two lists of order statistics, so the variance is not Mann and Whitney's: 4 (1/T + 1/T') (1/3 - f/4). Tails of
+    fewer than about 43 values have a threshold above 1, which no score exceeds: they are too few to tell.
+    """
+    variance = 4.0 * (1.0 / top_new + 1.0 / top_old) * (1.0 / 3.0 - fraction / 4.0)
+    return max(effect, 4.0 * math.sqrt(variance))
+
+
+DEPTH_WIDTH = 7  # phi as a fraction, and for the last two counts: how deep to look, and the limit of chance
+
+
+@compiled
+def _cut_row_wins(halves, x, y, skip_x, skip_y):
+    """As row_wins, without the lowest `skip_x` values of x and `skip_y` of y."""
+    won, below = np.int64(0), np.int64(0)
+    for k in range(16):
+        a, b = np.int64(halves[x + k]), np.int64(halves[y + k])
+        skipped = min(a, max(skip_x, 0))
+        skip_x -= skipped
+        a -= skipped
+        skipped = min(b, max(skip_y, 0))
+        skip_y -= skipped
+        b -= skipped
+        won += a * (2 * below + b)
+        below += b
+    return won, below
+
+
+@inlined
+def _score(state, halves, depth, new_count, old_count):
+    """Mean of sign(x - y) over all pairs of the two tails at one depth, and the limits of chance."""
+    at = state[AT_DEPTH] + DEPTH_WIDTH * depth
+    if state[at + 2] != new_count or state[at + 3] != old_count:
+        state[at + 2], state[at + 3] = new_count, old_count
+        state[at + 4] = tail_depth(state[at], state[at + 1], state[SUB_WINDOWS], new_count)
+        state[at + 5] = tail_depth(state[at], state[at + 1], state[SUB_WINDOWS], old_count)
+        fraction = state[at + 4] / new_count
+        limit = burst_threshold(double_of(state[BURST_EFFECT]), state[at + 4], state[at + 5], fraction)
+        state[at + 6] = bits_of(limit)
+    top_new, top_old = state[at + 4], state[at + 5]
+    if double_of(state[at + 6]) >= 1.0:
+        return 0.0, 2.0
+    half = state[HALF_PLACES]
+    new_rows = state[NEWEST_ROWS + state[ROWS_SIDE]]
+    old_rows = state[NEWEST_ROWS + 1 - state[ROWS_SIDE]]
+    rows = fold_side(state)
+    old_at = state[AT_FOLD] + (1 - state[ROWS_SIDE]) * FOLD_WIDTH * half
+    ids, sums = rows + FOLD_ID * half, rows + FOLD_SUM * half
+    old_ids, old_sums = old_at + FOLD_ID * half, old_at + FOLD_SUM * half
+    skip_new, skip_old = new_count - top_new, old_count - top_old
+    i, j = 0, 0
+    below, won = np.int64(0), np.int64(0)
+    big = np.int64(2**62)
+    while i < new_rows and skip_new >= state[sums + i]:
+        skip_new -= state[sums + i]
+        i += 1
+    while j < old_rows and skip_old >= state[old_sums + j]:
+        skip_old -= state[old_sums + j]
+        j += 1
+    while i < new_rows:
+        new_super = state[ids + i]
+        old_super = state[old_ids + j] if j < old_rows else big
+        if old_super < new_super:
+            below += state[old_sums + j] - skip_old
+            skip_old = np.int64(0)
+            j += 1
+            continue
+        won += 2 * below * (state[sums + i] - skip_new)
+        if old_super == new_super:
+            x, y = 2 * rows + 16 * i, 2 * old_at + 16 * j
+            if skip_new | skip_old:
+                level, passed = _cut_row_wins(halves, x, y, skip_new, skip_old)
+            else:
+                level, passed = row_wins(halves, x, y)
+            won += level
+            below += passed
+            skip_old = np.int64(0)
+            j += 1
+        skip_new = np.int64(0)
+        i += 1
+    score = won / (float(top_new) * float(top_old)) - 1.0
+    return score, double_of(state[at + 6])
+
+
+@inlined
+def compare_tails(state, halves, new_count, old_count):
+    """Compare the newest tail with the one before at every depth watched, from envelope counts.
+
+    Sets SCORE to the largest score and FLAG to +1 (larger than chance explains), -1 (smaller) or 0.
+    """
+    best, flag, tested = -1.0, 0, False
+    for depth in range(state[DEPTHS]):
+        score, limit = _score(state, halves, depth, new_count, old_count)
+        if limit > 1.0:
+            continue
+        tested = True
+        best = max(best, score)
+        if score > limit:
+            flag = 1
+        elif score < -limit and flag == 0:
+            flag = -1
+    if tested:
+        state[SCORE], state[FLAG] = bits_of(best), flag

@@ -1,0 +1,310 @@
+"""Converts values to codes and cells, and codes back to intervals of values.
+
+* A *super* holds 16 buckets, a *bucket* up to 16 codes (its slots). The logical number of a super ascends with the
+  value: negative magnitudes mirrored, the super of zero in the middle, positive magnitudes.
+* The *place* of a super is where its counts are: decades below 1, zero, decades from 1 up, then the same again for
+  negative values. Integers therefore start at the super of zero and reach it through a small table.
+* A *code* is super * 256 + bucket * 16 + slot, so it sorts as its values do. Its *cell* has the place instead of the
+  super.
+"""
+
+import math
+
+import numpy as np
+
+from aomg.core.kernels._compile import (
+    compiled,
+    inlined,
+)
+from aomg.core.kernels.registers import (
+    AT_DECADE,
+    AT_FIRST,
+    AT_LEAD,
+    AT_PLACE,
+    DIGITS,
+    HALF_PLACES,
+    INTEGERS,
+    REALS,
+    SUPERS_PER_DECADE,
+    ZERO_SUPER,
+)
+from aomg.core.kernels.sortable import (
+    EXACT_INTEGERS,
+    LARGEST_DOUBLE,
+    U64,
+    double_of_key,
+    next_down,
+    next_up,
+)
+
+LOWEST_DECADE, DECADES = -324, 633
+TABLE_REACH = 131072  # integers below go through the table as they are
+POWERS = np.array([float(f"1e{k}") for k in range(309)])
+INTEGER_POWERS = np.array([10**k for k in range(20)], dtype=np.uint64)
+TENS = np.array([10**k for k in range(8)])
+
+
+@inlined
+def edge(lead, power):
+    """The double of lead * 10^power: nearest to the decimal for |power| <= 22, else within one unit."""
+    if power >= 0:
+        return lead * POWERS[power]
+    if power >= -300:
+        return lead / POWERS[-power]
+    return lead / POWERS[300] / POWERS[-power - 300]
+
+
+@compiled
+def decompose(x, digits):
+    """Decade and leading digits of a positive finite double: the largest edge at or below it."""
+    first = TENS[digits - 1]
+    decade = np.int64(math.floor(math.log10(x)))
+    while decade > LOWEST_DECADE and x < edge(first, decade - digits + 1):
+        decade -= 1
+    while decade < LOWEST_DECADE + DECADES - 1 and x >= edge(first, decade + 2 - digits):
+        decade += 1
+    power = decade - digits + 1
+    if -22 <= power <= 22:
+        guess = x * POWERS[-power] if power < 0 else x / POWERS[power]
+        lead = min(np.int64(guess + 0.5), np.int64(10 * first - 1))
+        if x < edge(lead, power):
+            lead -= 1
+    else:
+        lead = np.int64(first)
+        above = np.int64(10 * first)
+        while above - lead > 1:
+            middle = (lead + above) // 2
+            if x < edge(middle, power):
+                above = middle
+            else:
+                lead = middle
+    return decade, lead
+
+
+@compiled
+def decompose_integer(u, digits):
+    """Decade and leading digits of a positive 64-bit integer, in integers only."""
+    decade = 0
+    while decade < 19 and u >= INTEGER_POWERS[decade + 1]:
+        decade += 1
+    if decade >= digits:
+        lead = np.int64(u // INTEGER_POWERS[decade - digits + 1])
+    else:
+        lead = np.int64(u * INTEGER_POWERS[digits - 1 - decade])
+    return np.int64(decade), lead
+
+
+@compiled
+def digits_code(decade, lead, digits):
+    """The ordered code of a positive magnitude of four to six digits; its negative is that of the negated value."""
+    first = TENS[digits - 1]
+    return (decade - LOWEST_DECADE) * (9 * first) + lead - first + 1
+
+
+@compiled
+def digits_codes_of_doubles(values, digits, codes):
+    """Codes of four to six digits, of finite doubles."""
+    for i in range(values.size):
+        x = values[i]
+        if x == 0.0:
+            codes[i] = 0
+        else:
+            decade, lead = decompose(abs(x), digits)
+            code = digits_code(decade, lead, digits)
+            codes[i] = code if x > 0.0 else -code
+
+
+@compiled
+def digits_codes_of_integers(values, digits, codes):
+    """Codes of four to six digits, of 64-bit integers."""
+    for i in range(values.size):
+        v = values[i]
+        if v == 0:
+            codes[i] = 0
+        else:
+            u = U64(v) if v > 0 else U64(0) - U64(v)
+            decade, lead = decompose_integer(u, digits)
+            code = digits_code(decade, lead, digits)
+            codes[i] = code if v > 0 else -code
+
+
+@inlined
+def _interval_of_lead(decade, lead, digits, domain):
+    """The inclusive doubles that a code of a positive magnitude covers."""
+    power = decade - digits + 1
+    low = edge(lead, power)
+    last = lead + 1 == TENS[digits]
+    high = edge(TENS[digits - 1], power + 1) if last else edge(lead + 1, power)
+    if domain != REALS and high >= EXACT_INTEGERS:  # a long just below the next code may have no double of its own
+        return low, min(high, LARGEST_DOUBLE)
+    if domain == INTEGERS:
+        return math.ceil(low), math.ceil(high) - 1.0
+    return low, max(low, next_down(high))
+
+
+@inlined
+def interval(state, code, domain):
+    """low, high (inclusive, rounded outward) of the raw values that a dense code covers."""
+    super_, bucket, slot = code >> 8, (code >> 4) & 15, code & 15
+    zero = state[ZERO_SUPER]
+    if super_ == zero:
+        return 0.0, 0.0
+    negative = super_ < zero
+    if negative:
+        super_, bucket, slot = 2 * zero - super_, 15 - bucket, 15 - slot
+    decade = state[state[AT_DECADE] + super_ - zero]
+    within_decade = super_ - zero - 1 - (decade - LOWEST_DECADE) * state[SUPERS_PER_DECADE]
+    lead = state[state[AT_FIRST] + within_decade * 16 + bucket] + slot
+    low, high = _interval_of_lead(decade, lead, state[DIGITS], domain)
+    if negative:
+        return -high, -low
+    return low, high
+
+
+@compiled
+def dense_intervals(state, codes, domain, lows, highs):
+    """Intervals of many dense codes."""
+    for i in range(codes.size):
+        lows[i], highs[i] = interval(state, codes[i], domain)
+
+
+@compiled
+def digits_intervals(codes, digits, domain, lows, highs):
+    """Intervals of many codes of four to six digits."""
+    first = TENS[digits - 1]
+    for i in range(codes.size):
+        code = codes[i]
+        if code == 0:
+            lows[i], highs[i] = 0.0, 0.0
+            continue
+        magnitude = abs(code) - 1
+        decade = magnitude // (9 * first) + LOWEST_DECADE
+        low, high = _interval_of_lead(decade, magnitude % (9 * first) + first, digits, domain)
+        if code > 0:
+            lows[i], highs[i] = low, high
+        else:
+            lows[i], highs[i] = -high, -low
+
+
+@inlined
+def raw_interval(key, domain):
+    """The value of a sortable key, or its neighbours where longs were rounded to a double."""
+    x = double_of_key(key)
+    if domain != REALS and abs(x) >= EXACT_INTEGERS:
+        return max(next_down(x), -LARGEST_DOUBLE), min(next_up(x), LARGEST_DOUBLE)
+    return x, x
+
+
+@compiled
+def raw_intervals(keys, domain, lows, highs):
+    """Intervals of many sortable keys."""
+    for i in range(keys.size):
+        lows[i], highs[i] = raw_interval(keys[i], domain)
+
+
+@inlined
+def place_of(state, super_):
+    """Where the counts of a logical super live."""
+    return state[state[AT_PLACE] + super_]
+
+
+@inlined
+def super_of_place(state, place):
+    """The logical super whose counts live at a place."""
+    half = state[HALF_PLACES]
+    negative = place >= half
+    if negative:
+        place -= half
+    below_one = -LOWEST_DECADE * state[SUPERS_PER_DECADE]
+    if place == below_one:
+        return state[ZERO_SUPER]
+    k = place + 1 if place < below_one else place
+    return state[ZERO_SUPER] - k if negative else state[ZERO_SUPER] + k
+
+
+@inlined
+def cell_of_integer(state, table, u):
+    """The cell of a magnitude u >= 0 that may be beyond the table."""
+    shift = np.int64(0)
+    step = 3 * state[SUPERS_PER_DECADE] * 256
+    while u >= U64(TABLE_REACH):
+        u //= U64(1000)
+        shift += step
+    return (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256 + np.int64(table[u]) + shift
+
+
+@inlined
+def cell_of_magnitude(state, table, x):
+    """The cell of a positive finite double."""
+    per_decade = state[SUPERS_PER_DECADE]
+    if 100.0 <= x < 9223372036854775808.0:
+        return cell_of_integer(state, table, U64(np.int64(x)))
+    if x < 100.0 and x >= 1e-10:
+        if x >= 0.1:
+            scale, decades = 1e3, 3
+        elif x >= 1e-4:
+            scale, decades = 1e6, 6
+        elif x >= 1e-7:
+            scale, decades = 1e9, 9
+        else:
+            scale, decades = 1e12, 12
+        u = np.int64(x * scale + 0.5)
+        if x < u / scale:
+            u -= 1
+        if u < 100:
+            u = np.int64(100)
+        relative = np.int64(table[u]) - 256 - decades * per_decade * 256
+        base = (-LOWEST_DECADE * per_decade) * 256
+        return base + relative + 256 if relative >= 0 else base + relative
+    decade, lead = decompose(x, state[DIGITS])
+    cell = state[state[AT_LEAD] + lead - TENS[state[DIGITS] - 1]]
+    place = (decade - LOWEST_DECADE) * per_decade
+    if decade >= 0:
+        place += 1
+    return place * 256 + cell
+
+
+@inlined
+def cell_of_double(state, table, x):
+    """The cell of any finite double."""
+    if x == 0.0:
+        return (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256
+    cell = cell_of_magnitude(state, table, abs(x))
+    return cell if x > 0.0 else (cell ^ 255) + state[HALF_PLACES] * 256
+
+
+@compiled
+def code_of_cell(state, cell):
+    """The code that is counted in a cell."""
+    return (super_of_place(state, cell >> 8) << 8) | (cell & 255)
+
+
+@compiled
+def cell_of_code(state, code):
+    """The cell in which a code is counted."""
+    return (place_of(state, code >> 8) << 8) | (code & 255)
+
+
+@compiled
+def codes_of_doubles(state, table, values, codes):
+    """Ordered dense codes of finite doubles."""
+    for i in range(values.size):
+        codes[i] = code_of_cell(state, cell_of_double(state, table, values[i]))
+
+
+@compiled
+def codes_of_integers(state, table, values, codes):
+    """Ordered dense codes of 64-bit integers."""
+    for i in range(values.size):
+        v = values[i]
+        if v >= 0:
+            cell = cell_of_integer(state, table, U64(v))
+        else:
+            cell = (cell_of_integer(state, table, U64(0) - U64(v)) ^ 255) + state[HALF_PLACES] * 256
+        codes[i] = code_of_cell(state, cell)
+
+
+@inlined
+def negative_cell(state, cell):
+    """The cell of -x, given that of x > 0."""
+    return (cell ^ 255) + state[HALF_PLACES] * 256

@@ -1,0 +1,82 @@
+"""Keeps the extremes of the live summaries: their maximum, their minimum, and those of each quantile's code.
+
+For each quantile there are the largest and the smallest of the live sub-windows' codes; the smallest are kept negated,
+so that all are maxima. Each has two stacks. Values that came since the last turn have one running maximum. Each value
+before the turn has the maximum of itself and all that followed it until the turn. No step depends on the data. A turn
+every window's length costs one addition for each value.
+"""
+
+from aomg.core.kernels._compile import (
+    compiled,
+    inlined,
+)
+from aomg.core.kernels.registers import (
+    AT_EXTREME,
+    ENTERED,
+    EXTREME_ROOM,
+    LIVE_SUMMARIES,
+    QUANTILES,
+    TURNED,
+)
+
+
+@inlined
+def _extremes(state):
+    return 2 * state[QUANTILES] + 2
+
+
+@inlined
+def push_largest(words, base, room, entered, value):
+    """A value of the newest summary enters; its position is the number of summaries that ever entered."""
+    words[base] = max(words[base], value)
+    words[base + 1 + entered % room] = value
+
+
+@inlined
+def turn_stack(words, base, room, entered, live):
+    """All that is live moves to the second stack, each with the maximum of itself and those after it."""
+    largest = -(2**62) * 2
+    at = entered % room
+    for _ in range(live):
+        largest = max(largest, words[base + 1 + at])
+        words[base + 1 + room + at] = largest
+        at = room - 1 if at == 0 else at - 1
+    words[base] = -(2**62) * 2
+
+
+@inlined
+def largest_of(words, base, room, oldest):
+    """The largest live value, `oldest` being the position of the oldest live summary."""
+    return max(words[base], words[base + 1 + room + oldest % room])
+
+
+@inlined
+def push_extreme(state, extreme, value):
+    """Push a value of the newest summary to one of the extremes."""
+    room = state[EXTREME_ROOM]
+    push_largest(state, state[AT_EXTREME] + extreme * (2 * room + 1), room, state[ENTERED], value)
+
+
+@compiled
+def _turn_extremes(state):
+    room = state[EXTREME_ROOM]
+    for extreme in range(_extremes(state)):
+        base = state[AT_EXTREME] + extreme * (2 * room + 1)
+        turn_stack(state, base, room, state[ENTERED], state[LIVE_SUMMARIES])
+    state[TURNED] = state[ENTERED] + 1
+
+
+@inlined
+def settle_extremes(state):
+    """Make the stacks ready to be read: turn them when the second one has been used up."""
+    oldest = state[ENTERED] - state[LIVE_SUMMARIES] + 1
+    if oldest >= state[TURNED]:
+        _turn_extremes(state)
+
+
+@inlined
+def extreme_of(state, extreme):
+    """The largest live value; after settle_extremes, with something live."""
+    room = state[EXTREME_ROOM]
+    oldest = state[ENTERED] - state[LIVE_SUMMARIES] + 1
+    return largest_of(state, state[AT_EXTREME] + extreme * (2 * room + 1), room, oldest)

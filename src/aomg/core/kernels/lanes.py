@@ -1,0 +1,259 @@
+"""Vector instructions for rows of 16 counts.
+
+Plain loops of sixteen steps are unrolled into scalars and run half as fast.
+"""
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+
+def _vector_at(context, builder, array_type, array, index, element, lanes):
+    """A pointer to `lanes` elements of an array from `index` on, and the vector's type."""
+    data = context.make_array(array_type)(context, builder, array).data
+    vector = ir.VectorType(element, lanes)
+    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer()), vector
+
+
+def _across_lanes(builder, operation, value, lanes):
+    """The sum (or another operation) of a vector's lanes, as many as a power of two, by halving."""
+    while lanes > 1:
+        lanes //= 2
+        low = ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(lanes)))
+        high = ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(lanes, 2 * lanes)))
+        undefined = ir.Constant(value.type, ir.Undefined)
+        value = getattr(builder, operation)(
+            builder.shuffle_vector(value, undefined, low), builder.shuffle_vector(value, undefined, high)
+        )
+    return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+
+
+@intrinsic
+def fold_rows(typing_context, halves, first, out):
+    """halves[out:out+16] = the sums of the 16 rows of 16 from `first` on; returns the sum of those 16."""
+
+    def generate(context, builder, signature, arguments):
+        half, word = ir.IntType(32), ir.IntType(64)
+
+        def shuffled(a, b, lanes):
+            return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(half, len(lanes)), lanes))
+
+        def paired(a, b):  # neighbouring lanes added, of a and b in turn: one instruction on x86
+            return builder.add(shuffled(a, b, [0, 2, 8, 10, 4, 6, 12, 14]), shuffled(a, b, [1, 3, 9, 11, 5, 7, 13, 15]))
+
+        rows = []
+        for row in range(16):
+            index = builder.add(arguments[1], ir.Constant(word, 16 * row))
+            pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], index, half, 16)
+            loaded = builder.load(pointer, align=4)
+            rows.append(
+                builder.add(shuffled(loaded, loaded, list(range(8))), shuffled(loaded, loaded, list(range(8, 16))))
+            )
+        fours = []
+        for row in range(0, 16, 4):
+            both = paired(paired(rows[row], rows[row + 1]), paired(rows[row + 2], rows[row + 3]))
+            fours.append(builder.add(shuffled(both, both, [0, 1, 2, 3]), shuffled(both, both, [4, 5, 6, 7])))
+        eights = [shuffled(fours[i], fours[i + 1], list(range(8))) for i in (0, 2)]
+        sums = shuffled(eights[0], eights[1], list(range(16)))
+        pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], arguments[2], half, 16)
+        builder.store(sums, pointer, align=4)
+        return builder.zext(_across_lanes(builder, "add", sums, 16), word)
+
+    return types.int64(halves, types.int64, types.int64), generate
+
+
+def _running_sums(builder, value, vector):
+    """Each of 16 lanes plus all before it."""
+    zeros = ir.Constant(vector, [0] * 16)
+    for shift in (1, 2, 4, 8):
+        lanes = [16 + i if i < shift else i - shift for i in range(16)]
+        shifted = ir.Constant(ir.VectorType(ir.IntType(32), 16), lanes)
+        value = builder.add(value, builder.shuffle_vector(value, zeros, shifted))
+    return value
+
+
+def _generate_search(bits, upwards):
+    """Code for: which of 16 counts holds the rank-th value, from below or from above, and how many come before."""
+
+    def generate(context, builder, signature, arguments):
+        element, word = ir.IntType(bits), ir.IntType(64)
+        pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], arguments[1], element, 16)
+        counts = builder.load(pointer, align=bits // 8)
+        zeros = ir.Constant(vector, [0] * 16)
+        if not upwards:
+            backwards = ir.Constant(ir.VectorType(ir.IntType(32), 16), list(range(15, -1, -1)))
+            counts = builder.shuffle_vector(counts, zeros, backwards)
+        sums = _running_sums(builder, counts, vector)
+        rank = arguments[2] if bits == 64 else builder.trunc(arguments[2], element)
+        ranks = builder.insert_element(ir.Constant(vector, ir.Undefined), rank, ir.Constant(ir.IntType(32), 0))
+        ranks = builder.shuffle_vector(ranks, zeros, ir.Constant(ir.VectorType(ir.IntType(32), 16), [0] * 16))
+        before = builder.bitcast(builder.icmp_signed("<", sums, ranks), ir.IntType(16))
+        position = builder.zext(builder.ctpop(before), word)
+        passed = builder.extract_element(builder.sub(sums, counts), builder.trunc(position, ir.IntType(32)))
+        if bits < 64:
+            passed = builder.zext(passed, word)
+        if not upwards:
+            position = builder.sub(ir.Constant(word, 15), position)
+        return context.make_tuple(builder, signature.return_type, [position, passed])
+
+    return generate
+
+
+@intrinsic
+def find_upwards(typing_context, halves, first, rank):
+    """Which of halves[first:first+16] holds the rank-th smallest, and how many are below it."""
+    pair = types.UniTuple(types.int64, 2)
+    return pair(halves, types.int64, types.int64), _generate_search(32, True)
+
+
+@intrinsic
+def find_downwards(typing_context, words, first, rank):
+    """Which of words[first:first+16] holds the rank-th largest, and how many are above it."""
+    pair = types.UniTuple(types.int64, 2)
+    return pair(words, types.int64, types.int64), _generate_search(64, False)
+
+
+@intrinsic
+def row_wins(typing_context, halves, x, y):
+    """Twice the pairs of rows x and y in which x is in a higher bucket, plus those in the same; and the sum of y."""
+
+    def generate(context, builder, signature, arguments):
+        half, word = ir.IntType(32), ir.IntType(64)
+        loaded = []
+        for at in arguments[1:]:
+            pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], at, half, 16)
+            loaded.append(builder.load(pointer, align=4))
+        new, old = loaded
+        below = _running_sums(builder, old, vector)
+        weight = builder.sub(builder.add(below, below), old)
+        wide = ir.VectorType(word, 16)
+        wins = _across_lanes(builder, "add", builder.mul(builder.zext(new, wide), builder.zext(weight, wide)), 16)
+        total = builder.zext(builder.extract_element(below, ir.Constant(half, 15)), word)
+        return context.make_tuple(builder, signature.return_type, [wins, total])
+
+    return types.UniTuple(types.int64, 2)(halves, types.int64, types.int64), generate
+
+
+@intrinsic
+def add_halves(typing_context, words, at, halves, first):
+    """words[at:at+16] += halves[first:first+16]."""
+
+    def generate(context, builder, signature, arguments):
+        words, at, halves, first = arguments
+        word = ir.IntType(64)
+        source, _ = _vector_at(context, builder, signature.args[2], halves, first, ir.IntType(32), 16)
+        target, vector = _vector_at(context, builder, signature.args[0], words, at, word, 16)
+        wide = builder.zext(builder.load(source, align=4), vector)
+        builder.store(builder.add(builder.load(target, align=8), wide), target, align=8)
+        return context.get_dummy_value()
+
+    return types.void(words, types.int64, halves, types.int64), generate
+
+
+def _generate_row_update(operation):
+    def generate(context, builder, signature, arguments):
+        words, at, ring, where = arguments
+        byte, word = ir.IntType(8), ir.IntType(64)
+        source, _ = _vector_at(context, builder, signature.args[2], ring, where, byte, 16)
+        target, _ = _vector_at(context, builder, signature.args[0], words, at, word, 16)
+        bytes_ = builder.load(source, align=1)
+        wide = builder.zext(bytes_, ir.VectorType(word, 16))
+        builder.store(getattr(builder, operation)(builder.load(target, align=8), wide), target, align=8)
+        short = builder.zext(bytes_, ir.VectorType(ir.IntType(16), 16))
+        return builder.zext(_across_lanes(builder, "add", short, 16), word)
+
+    return generate
+
+
+@intrinsic
+def pack_row(typing_context, counts, first, ring, where):
+    """ring[where:where+16] = the low bytes of counts[first:first+16]; returns all of them, or-ed."""
+
+    def generate(context, builder, signature, arguments):
+        counts, first, ring, where = arguments
+        source, _ = _vector_at(context, builder, signature.args[0], counts, first, ir.IntType(32), 16)
+        target, packed = _vector_at(context, builder, signature.args[2], ring, where, ir.IntType(8), 16)
+        row = builder.load(source, align=4)
+        builder.store(builder.trunc(row, packed), target, align=1)
+        return builder.zext(_across_lanes(builder, "or_", row, 16), ir.IntType(64))
+
+    return types.int64(counts, types.int64, ring, types.int64), generate
+
+
+@intrinsic
+def add_bytes(typing_context, words, at, ring, where):
+    """words[at:at+16] += ring[where:where+16]; returns the sum of what was added."""
+    return types.int64(words, types.int64, ring, types.int64), _generate_row_update("add")
+
+
+@intrinsic
+def subtract_bytes(typing_context, words, at, ring, where):
+    """words[at:at+16] -= ring[where:where+16]; returns the sum of what was subtracted."""
+    return types.int64(words, types.int64, ring, types.int64), _generate_row_update("sub")
+
+
+@intrinsic
+def prefetch(typing_context, ring, at):
+    """Ask for the 64 bytes around ring[at]; they will be needed at the next close."""
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        number = ir.IntType(32)
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        signature_ = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], signature_)
+        flags = [ir.Constant(number, flag) for flag in (0, 2, 1)]
+        builder.call(function, [pointer, *flags])
+        return context.get_dummy_value()
+
+    return types.void(ring, types.int64), generate
+
+
+@intrinsic
+def sum_words(typing_context, words, first):
+    """The sum of words[first:first+16]."""
+
+    def generate(context, builder, signature, arguments):
+        pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], arguments[1], ir.IntType(64), 16)
+        return _across_lanes(builder, "add", builder.load(pointer, align=8), 16)
+
+    return types.int64(words, types.int64), generate
+
+
+@intrinsic
+def filled_mask(typing_context, halves, first):
+    """A bit for each of halves[first:first+16] that is not zero."""
+
+    def generate(context, builder, signature, arguments):
+        pointer, vector = _vector_at(
+            context, builder, signature.args[0], arguments[0], arguments[1], ir.IntType(32), 16
+        )
+        filled = builder.icmp_signed("!=", builder.load(pointer, align=4), ir.Constant(vector, [0] * 16))
+        return builder.zext(builder.bitcast(filled, ir.IntType(16)), ir.IntType(64))
+
+    return types.int64(halves, types.int64), generate
+
+
+@intrinsic
+def lowest_bit(typing_context, mask):
+    """The position of the lowest set bit of a mask that is not zero."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def clear_super(typing_context, words, first):
+    """words[first:first+128] = 0."""
+
+    def generate(context, builder, signature, arguments):
+        word = ir.IntType(64)
+        for part in range(8):
+            index = builder.add(arguments[1], ir.Constant(word, 16 * part))
+            pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], index, word, 16)
+            builder.store(ir.Constant(vector, [0] * 16), pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(words, types.int64), generate

@@ -1,0 +1,109 @@
+"""Checks that bytes are a summary of the query, and counts a summary's entries."""
+
+import numpy as np
+
+from aomg.core.kernels._compile import (
+    compiled,
+)
+from aomg.core.kernels.registers import (
+    AT_SCRATCH,
+    BOTH,
+    CODE_MASK,
+    CODE_SHIFT,
+    DOMAIN_SHIFT,
+    HAS_ENVELOPE,
+    HEAD_COUNT,
+    HEAD_FINE,
+    HEAD_LENGTH,
+    HEAD_MAXIMUM,
+    HEAD_MINIMUM,
+    HEAD_NUMBER,
+    HEAD_ROWS,
+    HEAD_WORDS,
+    LENGTH_MASK,
+    QUANTILES,
+    THRESHOLDS,
+    ZERO_SUPER,
+)
+from aomg.core.kernels.rows import (
+    add_row,
+    read_step,
+)
+from aomg.core.kernels.sortable import (
+    double_of,
+)
+
+
+@compiled
+def count_entries(state, ring, at, found):
+    """Count the entries that are not zero in the envelope rows and in the band rows of a summary."""
+    head = ring.view(np.int64)[at >> 3 : (at >> 3) + HEAD_WORDS]
+    where = at + 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS])
+    scratch = state[AT_SCRATCH]
+    for part in range(2):
+        rows = head[HEAD_ROWS] & LENGTH_MASK if part == 0 else head[HEAD_ROWS] >> 32
+        for _ in range(rows):
+            for k in range(16):
+                state[scratch + k] = 0
+            _, form, where = read_step(ring, where)
+            _, where = add_row(ring, where, form, state, scratch)
+            for k in range(16):
+                found[part] += state[scratch + k] != 0
+
+
+@compiled
+def record_is_sound(state, record):
+    """Whether bytes are a summary of this query: lengths, rows, codes and counts all agree."""
+    quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
+    size = 8 * (HEAD_WORDS + quantiles + 2 * thresholds)
+    if record.size < size or record.size % 8:
+        return False
+    head = record.view(np.int64)
+    count = head[HEAD_COUNT]
+    if (head[HEAD_LENGTH] & LENGTH_MASK) != record.size or not 0 < count < 2**31:
+        return False
+    if (head[HEAD_LENGTH] >> DOMAIN_SHIFT) > BOTH or head[HEAD_LENGTH] < 0 or not -(2**61) < head[HEAD_NUMBER] < 2**61:
+        return False
+    minimum, maximum = double_of(head[HEAD_MINIMUM]), double_of(head[HEAD_MAXIMUM])
+    if not (-np.inf < minimum <= maximum < np.inf):
+        return False
+    supers = 2 * state[ZERO_SUPER] + 1
+    for q in range(quantiles):
+        if not 0 <= head[HEAD_WORDS + q] & CODE_MASK <= head[HEAD_WORDS + q] >> CODE_SHIFT < supers * 256:
+            return False
+    for t in range(thresholds):
+        under, inside = head[HEAD_WORDS + quantiles + 2 * t], head[HEAD_WORDS + quantiles + 2 * t + 1]
+        if under < 0 or inside < 0 or under + inside > count:
+            return False
+    envelope_rows, band_rows = head[HEAD_ROWS] & LENGTH_MASK, head[HEAD_ROWS] >> 32
+    if band_rows < 0 or (envelope_rows > 0) != (state[HAS_ENVELOPE] != 0) or envelope_rows > supers:
+        return False
+    end = record.size
+    if head[HEAD_FINE] != 0:
+        if not size <= head[HEAD_FINE] <= record.size or head[HEAD_FINE] % 8:
+            return False
+        end = head[HEAD_FINE]
+    scratch = state[AT_SCRATCH]
+    where = np.int64(size)
+    total = np.int64(0)
+    for part in range(2):
+        limit = supers if part == 0 else supers * 16
+        position = np.int64(0)
+        for row in range(envelope_rows if part == 0 else band_rows):
+            if where + 3 > end or (where + 7 > end and (record[where] >> 2) == 63 and record[where + 1] == 255):
+                return False
+            step, form, where = read_step(record, where)
+            position += step
+            if (row > 0 and step == 0) or position >= limit:
+                return False
+            length = (np.int64(record[where]) + 1) if form == 0 else 16 * ((1 << form) >> 1)
+            if where + length > end:
+                return False
+            for k in range(16):
+                state[scratch + k] = 0
+            added, where = add_row(record, where, form, state, scratch)
+            if added <= 0:
+                return False
+            if part == 0:
+                total += added
+    return (envelope_rows == 0 or total == count) and end - where < 8

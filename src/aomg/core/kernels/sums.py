@@ -1,0 +1,255 @@
+"""Adds summaries up: for other quantiles, longer windows, several keys in one, and blocks of a long window."""
+
+import numpy as np
+
+from aomg.core.kernels._compile import (
+    compiled,
+    inlined,
+)
+from aomg.core.kernels.answering import (
+    bucket_codes,
+)
+from aomg.core.kernels.codes import (
+    place_of,
+)
+from aomg.core.kernels.keys import (
+    KEPT_FLAG,
+    KEPT_KEY,
+    KEPT_NUMBER,
+    KEPT_START,
+    SUM_TAIL,
+    SUMMED,
+    restart,
+)
+from aomg.core.kernels.lanes import (
+    sum_words,
+)
+from aomg.core.kernels.ranks import (
+    PHI_COLUMN,
+    PHI_DENOMINATOR,
+    PHI_NUMERATOR,
+    PHI_WIDTH,
+    rank_of,
+)
+from aomg.core.kernels.registers import (
+    ACTIVE,
+    AT_ACTIVE,
+    AT_FINE,
+    AT_PHI,
+    AT_SCRATCH,
+    AT_SUPER_TOTAL,
+    AT_TOTAL,
+    BOTH,
+    CODE_MASK,
+    CODE_SHIFT,
+    DOMAIN_SHIFT,
+    HEAD_COUNT,
+    HEAD_LENGTH,
+    HEAD_MAXIMUM,
+    HEAD_MINIMUM,
+    HEAD_NUMBER,
+    HEAD_ROWS,
+    HEAD_WORDS,
+    LENGTH_MASK,
+    NONE,
+    NOTHING,
+    QUANTILES,
+    THRESHOLDS,
+)
+from aomg.core.kernels.rows import (
+    SPARSE_FROM,
+    write_counts,
+)
+from aomg.core.kernels.sortable import (
+    bits_of,
+    double_of,
+)
+from aomg.core.kernels.totals import (
+    accumulate,
+)
+
+MOST_SUMMED = 2**31 - 1  # events of a sum: its counts have 32 bits
+SUM_ROOM = 20  # a row of 4 bytes may become one of 70
+
+
+@inlined
+def _put_total_row(state, halves, ring, at, step, first, sparse):
+    """Append a row of 16 totals, which are 64-bit words; returns its end."""
+    scratch = 2 * state[AT_SCRATCH]
+    for j in range(16):
+        halves[scratch + j] = state[first + j]
+    return write_counts(ring, at, step, halves, scratch, sparse)
+
+
+@inlined
+def _put_totals(state, halves, out, at, sparse):
+    """Write the sliding totals as the rows of a summary, from `at` on; returns their end and the rows of the band."""
+    before = np.int64(0)
+    for i in range(state[ACTIVE]):
+        super_ = state[state[AT_ACTIVE] + i]
+        first = state[AT_TOTAL] + place_of(state, super_) * 16
+        at = _put_total_row(state, halves, out, at, super_ - before, first, sparse)
+        before = super_
+    band_rows, before = np.int64(0), np.int64(0)
+    for i in range(state[ACTIVE]):
+        super_ = state[state[AT_ACTIVE] + i]
+        for b in range(16):
+            first = state[AT_FINE] + (place_of(state, super_) * 16 + b) * 16
+            if sum_words(state, first) > 0:
+                bucket = (super_ << 4) | b
+                at = _put_total_row(state, halves, out, at, bucket - before, first, sparse)
+                before = bucket
+                band_rows += 1
+    while at & 7:
+        out[at] = 0
+        at += 1
+    return at, band_rows
+
+
+@inlined
+def _codes_at(state, rank):
+    """The lowest and the highest code that the value of a rank, counted from below, may have."""
+    i, below = 0, np.int64(0)
+    place = place_of(state, state[state[AT_ACTIVE]])
+    while below + state[state[AT_SUPER_TOTAL] + place] < rank:
+        below += state[state[AT_SUPER_TOTAL] + place]
+        i += 1
+        place = place_of(state, state[state[AT_ACTIVE] + i])
+    b = 0
+    while below + state[state[AT_TOTAL] + place * 16 + b] < rank:
+        below += state[state[AT_TOTAL] + place * 16 + b]
+        b += 1
+    bucket = (state[state[AT_ACTIVE] + i] << 4) | b
+    at = state[AT_FINE] + (place * 16 + b) * 16
+    if sum_words(state, at) != state[state[AT_TOTAL] + place * 16 + b]:
+        return bucket_codes(state, bucket)
+    slot = 0
+    while below + state[at + slot] < rank:
+        below += state[at + slot]
+        slot += 1
+    return (bucket << 4) | slot, (bucket << 4) | slot
+
+
+@compiled
+def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
+    """Add up summaries of one sub-window and write their sum as a summary of this state's query; returns its length.
+
+    The summaries begin at `starts` (in bytes of `data`) and have so many quantiles and thresholds; `columns` and
+    `limits` say which of theirs each of ours is, -1 for none. The state has nothing live and is left so.
+    """
+    restart(state)
+    halves = state.view(np.int32)
+    words, target = data.view(np.int64), out.view(np.int64)
+    own, own_limits = state[QUANTILES], state[THRESHOLDS]
+    size = HEAD_WORDS + own + 2 * own_limits
+    target[:size] = 0
+    count, domain = np.int64(0), NOTHING
+    minimum, maximum = np.inf, -np.inf
+    for r in range(starts.size):
+        head = words[starts[r] >> 3 : (starts[r] >> 3) + HEAD_WORDS + quantiles + 2 * thresholds]
+        count += head[HEAD_COUNT]
+        minimum, maximum = min(minimum, double_of(head[HEAD_MINIMUM])), max(maximum, double_of(head[HEAD_MAXIMUM]))
+        theirs = head[HEAD_LENGTH] >> DOMAIN_SHIFT
+        domain = theirs if domain in (NOTHING, theirs) else BOTH
+        for t in range(own_limits):
+            for part in range(2):
+                target[HEAD_WORDS + own + 2 * t + part] += head[HEAD_WORDS + quantiles + 2 * limits[t] + part]
+        where = starts[r] + 8 * (HEAD_WORDS + quantiles + 2 * thresholds)
+        accumulate(state, data, where, head[HEAD_ROWS] & LENGTH_MASK, head[HEAD_ROWS] >> 32)
+    for q in range(own):
+        phi = state[AT_PHI] + PHI_WIDTH * q
+        column = state[phi + PHI_COLUMN]
+        if starts.size == 1 and columns[column] >= 0:
+            target[HEAD_WORDS + column] = words[(starts[0] >> 3) + HEAD_WORDS + columns[column]]
+            continue
+        low, high = _codes_at(state, rank_of(state[phi + PHI_NUMERATOR], state[phi + PHI_DENOMINATOR], count))
+        target[HEAD_WORDS + column] = low | (high << CODE_SHIFT)
+    at, band_rows = _put_totals(state, halves, out, 8 * size, count >= SPARSE_FROM)
+    target[HEAD_NUMBER] = words[(starts[0] >> 3) + HEAD_NUMBER]
+    target[HEAD_COUNT] = count
+    target[HEAD_MINIMUM], target[HEAD_MAXIMUM] = bits_of(minimum), bits_of(maximum)
+    target[HEAD_LENGTH] = at | (domain << DOMAIN_SHIFT)
+    target[HEAD_ROWS] = state[ACTIVE] | (band_rows << 32)
+    restart(state)
+    return at
+
+
+@inlined
+def _sum_summaries(state, first, last, numbers, flags, offsets, data, out, at):
+    """Write the sum of the summaries of rows first to last (exclusive), which are one key's, at `at`; returns its end.
+
+    Behind the bytes of a summary, whose quantiles span those of all, come three words: how many summaries it is of,
+    and the numbers of the last one that began a burst and of the last that ended one.
+    """
+    restart(state)
+    halves = state.view(np.int32)
+    words, target = data.view(np.int64), out.view(np.int64)
+    quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
+    size = HEAD_WORDS + quantiles + 2 * thresholds
+    head = target[at >> 3 : (at >> 3) + size]
+    source = words[offsets[first] >> 3 : (offsets[first] >> 3) + size]
+    for j in range(size):
+        head[j] = source[j]
+    domain = source[HEAD_LENGTH] >> DOMAIN_SHIFT
+    burst, release = NONE, NONE
+    for row in range(first, last):
+        source = words[offsets[row] >> 3 : (offsets[row] >> 3) + size]
+        if row > first:
+            head[HEAD_COUNT] += source[HEAD_COUNT]
+            head[HEAD_MINIMUM] = bits_of(min(double_of(head[HEAD_MINIMUM]), double_of(source[HEAD_MINIMUM])))
+            head[HEAD_MAXIMUM] = bits_of(max(double_of(head[HEAD_MAXIMUM]), double_of(source[HEAD_MAXIMUM])))
+            if source[HEAD_LENGTH] >> DOMAIN_SHIFT != domain:
+                domain = BOTH
+            for q in range(HEAD_WORDS, HEAD_WORDS + quantiles):
+                low = min(head[q] & CODE_MASK, source[q] & CODE_MASK)
+                head[q] = low | (max(head[q] >> CODE_SHIFT, source[q] >> CODE_SHIFT) << CODE_SHIFT)
+            for j in range(HEAD_WORDS + quantiles, size):
+                head[j] += source[j]
+        if flags[row] > 0:
+            burst = numbers[row]
+        elif flags[row] < 0:
+            release = numbers[row]
+        accumulate(state, data, offsets[row] + 8 * size, source[HEAD_ROWS] & LENGTH_MASK, source[HEAD_ROWS] >> 32)
+    end, band_rows = _put_totals(state, halves, out, at + 8 * size, head[HEAD_COUNT] >= SPARSE_FROM)
+    head[HEAD_LENGTH] = (end - at) | (domain << DOMAIN_SHIFT)
+    head[HEAD_ROWS] = state[ACTIVE] | (band_rows << 32)
+    restart(state)
+    target[end >> 3] = last - first
+    target[(end >> 3) + 1] = burst
+    target[(end >> 3) + 2] = release
+    return end + SUM_TAIL
+
+
+@compiled
+def sum_keys(state, keys, numbers, flags, offsets, data, out, index):
+    """Write the live rows of each key as two: the sum of all but the newest, and the newest; returns how many.
+
+    `index` gets the key, number, start and flag of each. Rows stay as they are where there is nothing to add up, or
+    more events than a sum can hold. Rows are ordered by key and number, their bytes begin at multiples of 8; `out`
+    needs SUM_ROOM times the bytes. The state has nothing live and is left so.
+    """
+    words = data.view(np.int64)
+    size, made, at = keys.size, 0, np.int64(0)
+    row = 0
+    while row < size:
+        last = row
+        events = np.int64(0)
+        while last + 1 < size and keys[last + 1] == keys[row]:
+            events += words[(offsets[last] >> 3) + HEAD_COUNT]
+            last += 1
+        if last - row > 1 and events <= MOST_SUMMED:
+            index[made, KEPT_KEY], index[made, KEPT_NUMBER] = keys[row], numbers[row]
+            index[made, KEPT_START], index[made, KEPT_FLAG] = at, SUMMED
+            at = _sum_summaries(state, row, last, numbers, flags, offsets, data, out, at)
+            made += 1
+            row = last
+        while row <= last:
+            index[made, KEPT_KEY], index[made, KEPT_NUMBER] = keys[row], numbers[row]
+            index[made, KEPT_START], index[made, KEPT_FLAG] = at, flags[row]
+            for j in range(offsets[row], offsets[row + 1]):
+                out[at] = data[j]
+                at += 1
+            made += 1
+            row += 1
+    index[made, KEPT_START] = at
+    return made

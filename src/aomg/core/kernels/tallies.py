@@ -1,0 +1,309 @@
+"""Writes, merges and reads tallies: the counts of many groups of events as bytes."""
+
+import numpy as np
+
+from aomg.core.kernels._compile import (
+    compiled,
+    inlined,
+)
+from aomg.core.kernels.codes import (
+    cell_of_code,
+    cell_of_double,
+    cell_of_integer,
+    code_of_cell,
+    negative_cell,
+    place_of,
+)
+from aomg.core.kernels.counting import (
+    count_chunk,
+    note_cell,
+    note_domain,
+    note_extremes,
+)
+from aomg.core.kernels.folds import (
+    FOLD_ID,
+    clear_counts,
+    fold_open,
+    fold_side,
+)
+from aomg.core.kernels.lanes import (
+    filled_mask,
+    lowest_bit,
+)
+from aomg.core.kernels.registers import (
+    AT_COUNTS,
+    AT_TOTAL,
+    FILLED,
+    HALF_PLACES,
+    INTEGERS,
+    OPEN_DOMAIN,
+    OPEN_MAXIMUM,
+    OPEN_MINIMUM,
+    REALS,
+    ROWS_SIDE,
+)
+from aomg.core.kernels.sortable import (
+    U64,
+    bits_of,
+    double_of,
+    double_of_key,
+    key_of_double,
+    round_down,
+    round_up,
+)
+
+TALLY_HEAD = 17  # bytes: domain, minimum, maximum
+FEW = 48  # values of a group that are sorted rather than counted
+
+
+@inlined
+def _put_number(data, at, number):
+    """Seven bits a byte, lowest first."""
+    number = U64(number)
+    while number >= U64(128):
+        data[at] = np.uint8((number & U64(127)) | U64(128))
+        number >>= U64(7)
+        at += 1
+    data[at] = np.uint8(number)
+    return at + 1
+
+
+@inlined
+def _get_number(data, at):
+    number, shift = U64(0), U64(0)
+    while data[at] >= 128:
+        number |= U64(data[at] & 127) << shift
+        shift += U64(7)
+        at += 1
+    return np.int64(number | (U64(data[at]) << shift)), at + 1
+
+
+@inlined
+def _put_word(data, at, word):
+    for k in range(8):
+        data[at + k] = np.uint8((U64(word) >> U64(8 * k)) & U64(255))
+    return at + 8
+
+
+@inlined
+def get_word(data, at):
+    """Read 8 bytes as a word."""
+    word = U64(0)
+    for k in range(8):
+        word |= U64(data[at + k]) << U64(8 * k)
+    return np.int64(word)
+
+
+@inlined
+def _put_code(data, at, code, before, number, first):
+    """One pair: its code, whole if it is the first, else as the distance from the one before, and its count."""
+    at = _put_word(data, at, code) if first else _put_number(data, at, code - before)
+    return _put_number(data, at, number)
+
+
+@inlined
+def _put_pairs(data, at, codes, numbers, first, last):
+    at = _put_number(data, at, last - first)
+    before = np.int64(0)
+    for i in range(first, last):
+        at = _put_code(data, at, codes[i], before, numbers[i], i == first)
+        before = codes[i]
+    return at
+
+
+@compiled
+def write_tallies(domain, minima, maxima, starts, codes, numbers, fine_starts, fine_codes, fine_numbers, data, offsets):
+    """Write the counts of every group one after the other; returns the bytes. Needs 20 a pair and 37 a group."""
+    at = np.int64(0)
+    for group in range(minima.size):
+        offsets[group] = at
+        data[at] = domain
+        at = _put_word(data, at + 1, bits_of(minima[group]))
+        at = _put_word(data, at, bits_of(maxima[group]))
+        at = _put_pairs(data, at, codes, numbers, starts[group], starts[group + 1])
+        if fine_starts.size > 0:
+            at = _put_pairs(data, at, fine_codes, fine_numbers, fine_starts[group], fine_starts[group + 1])
+    offsets[minima.size] = at
+    return at
+
+
+@compiled
+def scatter(groups, bits, ends, grouped):
+    """Put the values of each group side by side, in their order; `ends` come as the groups' beginnings."""
+    for i in range(groups.size):
+        group = groups[i]
+        grouped[ends[group]] = bits[i]
+        ends[group] += 1
+
+
+@inlined
+def _few_codes(state, table, bits, first, last, real, codes):
+    """Codes of a few values in ascending order, and their extremes as sortable keys."""
+    low, high = np.int64(2**63 - 1), np.int64(-(2**63) + 1)
+    for i in range(first, last):
+        if real:
+            x = double_of(bits[i])
+            cell = cell_of_double(state, table, x)
+            low, high = min(low, key_of_double(x)), max(high, key_of_double(x))
+        else:
+            v = bits[i]
+            if v >= 0:
+                cell = cell_of_integer(state, table, U64(v))
+            else:
+                cell = negative_cell(state, cell_of_integer(state, table, U64(0) - U64(v)))
+            low, high = min(low, key_of_double(round_down(v))), max(high, key_of_double(round_up(v)))
+        code = code_of_cell(state, cell)
+        j = i - first
+        while j > 0 and codes[j - 1] > code:
+            codes[j] = codes[j - 1]
+            j -= 1
+        codes[j] = code
+    return low, high
+
+
+@inlined
+def _put_open(state, halves, counts, data, at):
+    """Write the pairs of the open sub-window, and forget it; returns where they end."""
+    state[ROWS_SIDE] ^= 1  # the newest sub-window's totals stay
+    folded = fold_open(state, halves)
+    side = fold_side(state)
+    ids = side + FOLD_ID * state[HALF_PLACES]
+    pairs = 0
+    for i in range(folded):
+        cells = place_of(state, state[ids + i]) * 256
+        for within_super in range(256):
+            pairs += counts[cells + within_super] != 0
+    at = _put_number(data, at, pairs)
+    before = np.int64(-1)
+    for i in range(folded):
+        super_ = state[ids + i]
+        cells = place_of(state, super_) * 256
+        filled = filled_mask(halves, 2 * side + 16 * i)
+        while filled != 0:
+            bucket = lowest_bit(filled)
+            filled &= filled - 1
+            for slot in range(16):
+                number = counts[cells + 16 * bucket + slot]
+                if number != 0:
+                    code = (super_ << 8) | (bucket << 4) | slot
+                    at = _put_code(data, at, code, before, number, before < 0)
+                    before = code
+    clear_counts(state, folded)
+    state[ROWS_SIDE] ^= 1
+    return at
+
+
+@compiled
+def tally_groups(state, table, bits, starts, real, codes, data, offsets):
+    """Write the tally of every group; returns the bytes.
+
+    `starts` are where the groups' values begin, and the end; `codes` has room for FEW. Needs 4 bytes a value and 40 a
+    group. The open sub-window of the state is used and left empty.
+    """
+    halves = state.view(np.int32)
+    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
+    domain = REALS if real else INTEGERS
+    at = np.int64(0)
+    for group in range(starts.size - 1):
+        first, last = starts[group], starts[group + 1]
+        offsets[group] = at
+        data[at] = domain
+        head = at + 1
+        at += TALLY_HEAD
+        before, pairs = np.int64(-1), 0
+        if last - first <= FEW:
+            low, high = _few_codes(state, table, bits, first, last, real, codes)
+            for i in range(last - first):
+                pairs += i == 0 or codes[i] != codes[i - 1]
+            at = _put_number(data, at, pairs)
+            number = 0
+            for i in range(last - first):
+                number += 1
+                if i + 1 == last - first or codes[i + 1] != codes[i]:
+                    at = _put_code(data, at, codes[i], before, number, before < 0)
+                    before, number = codes[i], 0
+        else:
+            count_chunk(state, table, counts, bits[first:last], real)
+            low, high = state[OPEN_MINIMUM], state[OPEN_MAXIMUM]
+            at = _put_open(state, halves, counts, data, at)
+        _put_word(data, head, bits_of(double_of_key(low)))
+        _put_word(data, head + 8, bits_of(double_of_key(high)))
+    offsets[starts.size - 1] = at
+    return at
+
+
+@compiled
+def read_pairs(data, at, codes, numbers):
+    """Read pairs that begin at `at`; returns where they end. `codes` and `numbers` have room for all."""
+    size, at = _get_number(data, at)
+    code = np.int64(0)
+    for i in range(size):
+        if i == 0:
+            code, at = get_word(data, at), at + 8
+        else:
+            step, at = _get_number(data, at)
+            code += step
+        codes[i] = code
+        numbers[i], at = _get_number(data, at)
+    return at
+
+
+@compiled
+def pairs_of(data, at):
+    """How many pairs begin at `at`."""
+    size, _ = _get_number(data, at)
+    return size
+
+
+@inlined
+def add_tally(state, counts, data, at):
+    """Accumulate of Level 1 from the bytes of a tally."""
+    domain = np.int64(data[at])
+    minimum, maximum = double_of(get_word(data, at + 1)), double_of(get_word(data, at + 9))
+    size, at = _get_number(data, at + TALLY_HEAD)
+    code, cell = np.int64(0), np.int64(0)
+    for i in range(size):
+        if i == 0:
+            code, at = get_word(data, at), at + 8
+        else:
+            step, at = _get_number(data, at)
+            code += step
+        number, at = _get_number(data, at)
+        known = cell >> 8
+        cell = cell_of_code(state, code)
+        counts[cell] += number
+        state[FILLED] += number
+        if i == 0 or cell >> 8 != known:
+            note_cell(state, cell)
+    note_extremes(state, minimum, maximum)
+    note_domain(state, domain)
+
+
+@compiled
+def merge_tallies(state, groups, offsets, data, merged, merged_offsets):
+    """Add up the tallies of each group; `groups` are ascending. Returns how many there are; needs no more room.
+
+    The open sub-window of the state is used and left empty.
+    """
+    halves = state.view(np.int32)
+    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
+    at, found, row = np.int64(0), 0, 0
+    while row < groups.size:
+        first = row
+        while row < groups.size and groups[row] == groups[first]:
+            row += 1
+        merged_offsets[found] = at
+        if row - first == 1:
+            for j in range(offsets[first], offsets[row]):
+                merged[at] = data[j]
+                at += 1
+        else:
+            for i in range(first, row):
+                add_tally(state, counts, data, offsets[i])
+            merged[at] = state[OPEN_DOMAIN]
+            _put_word(merged, at + 1, bits_of(double_of_key(state[OPEN_MINIMUM])))
+            _put_word(merged, at + 9, bits_of(double_of_key(state[OPEN_MAXIMUM])))
+            at = _put_open(state, halves, counts, merged, at + TALLY_HEAD)
+        found += 1
+    merged_offsets[found] = at
+    return found

@@ -1,0 +1,145 @@
+"""Compiled code is used again only while every file of the package is as it was."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aomg.core.kernels import _compile, paper, steps
+from aomg.core.kernels._compile import source_stamp
+from aomg.policies.kernels import gk
+
+CALLER = """
+from package._compile import compiled
+from package.callee import amount
+
+@compiled
+def add(x):
+    return x + amount(x)
+"""
+CALLEE = """
+from package._compile import compiled
+
+@compiled
+def amount(x):
+    return {amount}
+"""
+DECORATOR = """
+from pathlib import Path
+from aomg.core.kernels._compile import compiler
+
+compiled = compiler(Path(__file__).parent, nogil=True)
+"""
+PLAIN_DECORATOR = """
+from numba import njit
+
+compiled = njit(cache=True, nogil=True)
+"""
+# the result, and how often the caller was found in the cache and how often it was not
+RUN = (
+    "from package.caller import add; result = add(1); stats = add.stats;"
+    "print(result, sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))"
+)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    folder = tmp_path / "package"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "_compile.py").write_text(DECORATOR)
+    (folder / "caller.py").write_text(CALLER)
+    (folder / "callee.py").write_text(CALLEE.format(amount=10))
+    return folder
+
+
+def run(package: Path) -> list[int]:
+    environment = dict(os.environ, NUMBA_CACHE_DIR=str(package.parent / "cache"))
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], cwd=package.parent, env=environment, capture_output=True, text=True, check=True
+    )
+    return [int(word) for word in done.stdout.split()]
+
+
+def test_an_edit_of_a_callee_recompiles_its_caller_in_another_file(package):
+    assert run(package) == [11, 0, 1]
+    assert run(package) == [11, 1, 0]
+    (package / "callee.py").write_text(CALLEE.format(amount=20))
+    assert run(package) == [21, 0, 1]
+    assert run(package) == [21, 1, 0]
+
+
+def test_without_the_stamp_numba_uses_stale_code(package):
+    """Why there is a stamp. Should this fail one day, Numba has learnt to see edits in other files."""
+    (package / "_compile.py").write_text(PLAIN_DECORATOR)
+    assert run(package) == [11, 0, 1]
+    (package / "callee.py").write_text(CALLEE.format(amount=20))
+    assert run(package) == [11, 1, 0]
+
+
+def test_a_new_time_stamp_without_an_edit_compiles_nothing(package):
+    assert run(package) == [11, 0, 1]
+    for file in package.glob("*.py"):
+        os.utime(file, (1, 1))
+    assert run(package) == [11, 1, 0]
+
+
+@pytest.mark.parametrize("edit", ["change", "add", "remove", "rename"])
+def test_every_edit_of_the_package_changes_its_stamp(tmp_path, edit):
+    folder = tmp_path / "kernels"
+    shutil.copytree(Path(_compile.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    assert source_stamp(folder) == source_stamp(Path(_compile.__file__).parent)
+    before = source_stamp(folder)
+    lists = folder / "paper" / "lists.py"
+    if edit == "change":
+        lists.write_text(lists.read_text() + "\n")
+    elif edit == "add":
+        (folder / "more.py").write_text("")
+    elif edit == "remove":
+        lists.unlink()
+    else:
+        lists.rename(lists.with_name("other.py"))
+    assert source_stamp(folder) != before
+
+
+def test_every_kernel_of_the_core_and_of_the_policies_has_the_stamp():
+    core, policies = Path(steps.__file__).parent, Path(gk.__file__).parent
+    kernels = 0
+    for folder in (core, policies):
+        package = "aomg." + ".".join(folder.parts[folder.parts.index("aomg") + 1 :])
+        for file in sorted(folder.rglob("*.py")):
+            if file.name.startswith("_"):
+                continue
+            module = __import__(".".join([package, *file.relative_to(folder).with_suffix("").parts]), fromlist=["_"])
+            for name, kernel in vars(module).items():
+                if getattr(kernel, "__module__", None) == module.__name__ and hasattr(kernel, "py_func"):
+                    assert kernel._cache._cache_file._source_stamp == source_stamp(folder), f"{file.name}: {name}"
+                    kernels += 1
+    assert kernels > 150
+    assert Path(paper.__file__).is_relative_to(core)
+
+
+def test_where_numba_has_no_such_cache_kernels_are_compiled_without_one(monkeypatch):
+    """A stale cache gives wrong numbers; compiling every time is only slow."""
+    real = _compile.njit
+
+    def njit_without_the_attribute(**options):
+        def compile_function(function):
+            kernel = real(**options)(function)
+            if options.get("cache"):
+                del kernel._cache._cache_file
+            return kernel
+
+        return compile_function
+
+    monkeypatch.setattr(_compile, "njit", njit_without_the_attribute)
+
+    @_compile.compiler(Path(_compile.__file__).parent)
+    def double(x):
+        return 2 * x
+
+    assert double(21) == 42
+    assert double.stats.cache_path is None

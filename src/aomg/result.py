@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.bounds import theorem_1
+from aomg.core.paper.theorem import theorem_1
 from aomg.errors import QueryError, UnknownQuantileError
 from aomg.query import Query, decimal_of
 

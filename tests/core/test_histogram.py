@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aomg import Query
-from aomg.core.fleet import COUNTS, Fleet, Rows
 from aomg.core.histogram import histogram
+from aomg.core.keyed import COUNTS, Fleet, Rows
 from aomg.core.tally import tally
 from aomg.errors import StateError
 

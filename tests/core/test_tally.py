@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from aomg import FewK, Operator, Query
 from aomg.core.counts import Counts, count_codes
-from aomg.core.fleet import COUNTS, Fleet, Rows
 from aomg.core.kernels.registers import INTEGERS, REALS
 from aomg.core.kernels.tallies import FEW
+from aomg.core.keyed import COUNTS, Fleet, Rows
 from aomg.core.tally import Tallies, counts_of, merge_tallies, tally
 
 QUERIES = {

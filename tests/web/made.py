@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 
-from aomg.core.fleet import COUNTS, Fleet, Rows
+from aomg.core.keyed import COUNTS, Fleet, Rows
 from aomg.core.tally import tally
 from aomg.monitor.assembly import assembled
 from aomg.monitor.config import EXAMPLE, Config, load

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aomg import Query
-from aomg.core.fleet import COUNTS, Fleet, Rows
+from aomg.core.keyed import COUNTS, Fleet, Rows
 from aomg.core.tally import tally
 from aomg.monitor.summary_sink import SummarySink
 from aomg.web import histogram

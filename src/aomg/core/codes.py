@@ -13,7 +13,7 @@ What is promised of special values:
   2^53 it is rounded outward;
 * raw longs (digits=None) beyond 2^53 are taken as the nearest double, and their interval covers the rounding;
 * a code of one integer reports that integer, any other its middle; a window that holds both integers and doubles
-  is taken as doubles, with intervals that cover its longs (the `domain`: REALS, INTEGERS or BOTH of core.kernels).
+  is taken as doubles, with intervals that cover its longs (`domain`: REALS, INTEGERS or BOTH).
 """
 
 from typing import Protocol

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.envelope import partition
+from aomg.core.certainty import partition
 from aomg.core.kernels.codes import DECADES, LOWEST_DECADE, POWERS
 from aomg.core.kernels.registers import (
     DOMAIN_SHIFT,

@@ -12,8 +12,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.band import EXTRA, Z
-from aomg.core.envelope import kept_guarantee, partition
+from aomg.core.certainty import EXTRA, Z, kept_guarantee, partition
 from aomg.core.kernels.bursts import DEPTH_WIDTH
 from aomg.core.kernels.codes import DECADES, LOWEST_DECADE, TABLE_REACH, cell_of_double, code_of_cell
 from aomg.core.kernels.counting import clear_open

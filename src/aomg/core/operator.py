@@ -3,7 +3,7 @@
 Incremental evaluation with the paper's four verbs: InitialState (core.layout.new_state), Accumulate (of elements in
 Level 1, of summaries in Level 2), Deaccumulate (of summaries only) and ComputeResult (a summary when a sub-window
 closes, then a result). A query of up to three digits, with a guarantee and counted in elements, runs all four in one
-compiled loop (core.kernels.push_counted), one of raw values without a guarantee in another (core.raw); any other
+compiled loop (core.kernels.steps), one of raw values without a guarantee in another (core.paper.raw); any other
 closes its sub-windows one by one here.
 """
 
@@ -34,7 +34,7 @@ from aomg.core.kernels.registers import (
 from aomg.core.kernels.sortable import EXACT_INTEGERS, double_of_key, key_of_double, round_down, round_up
 from aomg.core.kernels.soundness import count_entries
 from aomg.core.kernels.steps import count_open, forget_open, merge_open, push_counted
-from aomg.core.raw import RawSliding, extreme_keys, suits
+from aomg.core.paper.raw import RawSliding, extreme_keys, suits
 from aomg.core.saved import NEVER, pack, unpack
 from aomg.core.sliding import Sliding
 from aomg.core.summary import fine_part

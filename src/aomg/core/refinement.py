@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.bounds import SlidingMaximum
-from aomg.core.burst import limit, score
+from aomg.core.bursts import limit, score
+from aomg.core.certainty import SlidingMaximum
 from aomg.core.codes import Codec, middles
 from aomg.core.kernels.answering import locate, within
 from aomg.core.kernels.registers import (
@@ -45,8 +45,8 @@ from aomg.core.kernels.registers import (
     REALS,
 )
 from aomg.core.kernels.sortable import EXACT_INTEGERS, next_down, next_up
+from aomg.core.paper.few_k import OrderedCounts, inefficient, rank_from_top
 from aomg.core.summary import FinePart
-from aomg.core.tail import OrderedCounts, inefficient, rank_from_top
 from aomg.query import FewK, Query
 
 Integers = npt.NDArray[np.int64]

@@ -2,7 +2,7 @@
 
 `Sliding` owns the state and the ring of summaries; its three steps are the paper's Accumulate, Deaccumulate and
 ComputeResult, written in core.kernels. With a guarantee and up to three digits that is all. Other queries keep a fine
-part beside, which core.refinement works into each result, or core.raw in a loop of its own.
+part beside, which core.refinement works into each result, or core.paper.raw in a loop of its own.
 """
 
 import numpy as np

@@ -27,10 +27,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.band import fine_band
-from aomg.core.bounds import inverse_densities
+from aomg.core.certainty import fine_band
 from aomg.core.codes import Codec
-from aomg.core.tail import largest, ranks_from_top, sample, sample_positions, tail_sizes
+from aomg.core.paper.few_k import largest, ranks_from_top, sample, sample_positions, tail_sizes
+from aomg.core.paper.theorem import inverse_densities
 from aomg.errors import StateError
 from aomg.query import Query
 

@@ -1,7 +1,7 @@
 """Counts on their way: how often each value occurs in each group of events, as bytes that merge exactly.
 
 A group is whatever the caller numbers: a sub-window of a key. Events of one group may be tallied in many places; the
-operator that adds the tallies together (`core.fleet`) gets the counts it would have got from the events.
+operator that adds the tallies together (`core.keyed`) gets the counts it would have got from the events.
 
 The bytes of a tally are its domain (1), its minimum and maximum (doubles, rounded outward), then its dense (code,
 count) pairs: their number, the first code as 8 bytes, each further one as its distance; numbers in seven bits a byte,

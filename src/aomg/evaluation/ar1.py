@@ -5,7 +5,7 @@ from functools import partial
 from statistics import NormalDist
 from typing import Any
 
-from aomg.core.bounds import theorem_1
+from aomg.core.paper.theorem import theorem_1
 from aomg.evaluation.accuracy import Windows, measure
 from aomg.evaluation.contenders import paper_aomg
 from aomg.evaluation.differences import Pair, differences

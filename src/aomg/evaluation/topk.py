@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg import FewK, Query
-from aomg.core.tail import rank_from_top, sample_positions, tail_sizes
+from aomg.core.paper.few_k import rank_from_top, sample_positions, tail_sizes
 from aomg.evaluation.accuracy import Windows, exact_answers, measure
 from aomg.evaluation.contenders import default_aomg, paper_aomg
 from aomg.evaluation.differences import Pair, differences

@@ -1,6 +1,6 @@
 """Sorted values with bounds of their ranks, from many summaries at once.
 
-An entry is a value and its steps (`kernels.gk.LEAST`, `kernels.gk.MOST`): how far passing it raises the least rank of what
+An entry is a value and its steps (LEAST and MOST of `kernels.gk`): how far passing it raises the least rank of what
 has been passed, and the largest rank of what comes next. Steps of several summaries only need to be sorted together
 to bound ranks in the union; the error of the union is the sum of the errors, in elements. Nothing is lost by it, and
 nothing may be thrown away afterwards: compressing a merged list would spend the error a second time.

@@ -24,9 +24,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import types as t
 
-from aomg.core.bounds import theorem_1
-from aomg.core.fleet import Closed
 from aomg.core.kernels.registers import HEAD_COUNT, HEAD_MAXIMUM, HEAD_MINIMUM
+from aomg.core.keyed import Closed
+from aomg.core.paper.theorem import theorem_1
 from aomg.errors import InputError
 from aomg.query import Query
 from aomg.result import METHODS, Results

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aomg.core.fleet import LIVE
+from aomg.core.keyed import LIVE
 from aomg.query import Query
 from aomg.spark.level1 import NEVER, merged
 from aomg.spark.parcels import by_columns, key_ids

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import types as t
 
-from aomg.core.fleet import COUNTS
+from aomg.core.keyed import COUNTS
 from aomg.core.tally import Tallies, merge_tallies, tally
 from aomg.query import Query
 from aomg.spark.intake import FUTURE

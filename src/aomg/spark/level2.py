@@ -1,7 +1,7 @@
 """Level 2 on Spark: the tallies of a shard's keys -> their windows, or their summaries.
 
 `slide` is one step of a shard, wherever its tables live: in memory for a batch (`Level2`), in the state store for a
-stream (`aomg.spark.stream`). The algorithm is core.fleet's.
+stream (`aomg.spark.stream`). The algorithm is core.keyed's.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from aomg.core.fleet import COUNTS, LIVE, Closed, Rows
+from aomg.core.keyed import COUNTS, LIVE, Closed, Rows
 from aomg.query import Query
 from aomg.spark.columns import result_table, summary_table
 from aomg.spark.level1 import FIRST, NEVER

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle
 
-from aomg.core.fleet import LIVE
+from aomg.core.keyed import LIVE
 from aomg.errors import StateError
 from aomg.query import Query
 from aomg.spark.parcels import pack, rows_table, sorted_rows, unpack

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from aomg.core.fleet import Rows
+from aomg.core.keyed import Rows
 
 Integers = npt.NDArray[np.int64]
 

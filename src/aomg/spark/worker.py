@@ -5,7 +5,7 @@ from functools import cache, lru_cache
 
 from pyspark import TaskContext
 
-from aomg.core.fleet import Fleet
+from aomg.core.keyed import Fleet
 from aomg.query import Query
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from aomg import FewK, Query
 from aomg.core.counts import count_codes
-from aomg.core.tail import (
+from aomg.core.paper.few_k import (
     BURST_SAMPLES,
     OrderedCounts,
     largest,

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aomg import FewK, Query
-from aomg.core.fleet import COUNTS, SUMMARY, Fleet, Rows
-from aomg.core.recast import Recast, is_same_record
+from aomg.core.keyed import COUNTS, SUMMARY, Fleet, Rows
+from aomg.core.resummarize import Recast, is_same_record
 from aomg.core.tally import tally
 from aomg.errors import QueryError, StateError
 

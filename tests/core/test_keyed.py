@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aomg import FewK, Operator, Query, Results, StateError
-from aomg.core.fleet import COUNTS, LIVE, SUMMARY, Closed, Fleet, Rows
+from aomg.core.keyed import COUNTS, LIVE, SUMMARY, Closed, Fleet, Rows
 from aomg.core.tally import tally
 
 QUERIES = {

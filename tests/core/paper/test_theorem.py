@@ -1,4 +1,4 @@
-"""Extremes of the live sub-windows, and Theorem 1 where its assumptions can hold."""
+"""Theorem 1, where its assumptions can hold."""
 
 from decimal import Decimal
 
@@ -9,20 +9,7 @@ from hypothesis import strategies as st
 from reference import exact_quantile
 
 from aomg import Operator, Query
-from aomg.core.bounds import PAPER_Z, UNION_Z, SlidingMaximum, bandwidth, theorem_1
-
-
-@given(values=st.lists(st.integers(-9, 9), min_size=1, max_size=60), width=st.integers(1, 12), data=st.data())
-def test_the_sliding_maximum_is_the_largest_live_value(values, width, data):
-    sliding, live, number = SlidingMaximum(), {}, 0
-    for value in values:
-        number += data.draw(st.integers(1, 3))
-        sliding.expire(number - width + 1)
-        sliding.push(number, value)
-        live[number] = value
-        live = {n: v for n, v in live.items() if n > number - width}
-        assert sliding.value == max(live.values())
-        assert len(sliding) <= len(live)
+from aomg.core.paper.theorem import PAPER_Z, UNION_Z, bandwidth, theorem_1
 
 
 def test_both_constants_are_told():

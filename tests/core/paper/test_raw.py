@@ -24,9 +24,9 @@ from aomg.core.kernels.paper.plans import (
 from aomg.core.kernels.paper.registers import AT_LIMBS, LEVEL_REGISTERS
 from aomg.core.kernels.registers import METHOD_MEAN, METHOD_SAMPLE_K, METHOD_TOP_K
 from aomg.core.kernels.sortable import LARGEST_DOUBLE
-from aomg.core.raw import RawSliding, plan_of, suits
+from aomg.core.paper.few_k import rank_from_top, sample_positions, tail_sizes
+from aomg.core.paper.raw import RawSliding, plan_of, suits
 from aomg.core.sliding import Sliding
-from aomg.core.tail import rank_from_top, sample_positions, tail_sizes
 
 
 @st.composite

@@ -1,18 +1,12 @@
-"""The guaranteed interval, and Theorem 1.
+"""Theorem 1: the paper's bound of the mean's error.
 
-For any split of a window its phi-quantile lies between the smallest and the largest of the sub-windows'
-phi-quantiles, whatever the distribution. `SlidingMaximum` keeps those extremes of the live sub-windows. The
-intersection with the envelope's bucket, the band's codes, what the tails prove and the window's own minimum and
-maximum is the interval that every estimate carries.
-
-Theorem 1 is not part of it. It says that Level 2's mean is within 2 z sqrt(phi (1 - phi)) / (sqrt(N) f) of the exact
-quantile with probability 95 %, f being the density there, for independent sub-windows of one continuous
-distribution. The paper's z = 1.96 leaves 90 % by its own proof (a union of two events); 2.2414 gives 95 %. Both are
-reported, only for the mean, and only where the assumptions can hold.
+It says that Level 2's mean is within 2 z sqrt(phi (1 - phi)) / (sqrt(N) f) of the exact quantile with probability
+95 %, f being the density there, for independent sub-windows of one continuous distribution. The paper's z = 1.96
+leaves 90 % by its own proof (a union of two events); 2.2414 gives 95 %. Both are reported, only for the mean, and only
+where the assumptions can hold. The guaranteed interval does not use it (core.certainty).
 """
 
 import math
-from collections import deque
 from decimal import Decimal
 from functools import lru_cache
 from statistics import NormalDist
@@ -28,33 +22,6 @@ PAPER_Z = 1.96
 UNION_Z = 2.2414
 FEWEST_BEYOND = 10  # values that each sub-window must have on either side of the quantile
 _NORMAL = NormalDist()
-
-
-class SlidingMaximum:
-    """The largest of the live values. Amortised O(1) a step, whatever the window's length."""
-
-    def __init__(self) -> None:
-        self._kept: deque[tuple[int, int]] = deque()
-
-    def push(self, number: int, value: int) -> None:
-        """A value enters with its sub-window's number."""
-        while self._kept and self._kept[-1][1] <= value:
-            self._kept.pop()
-        self._kept.append((number, value))
-
-    def expire(self, before: int) -> None:
-        """Values of sub-windows below this number leave."""
-        while self._kept and self._kept[0][0] < before:
-            self._kept.popleft()
-
-    @property
-    def value(self) -> int:
-        """The largest live value."""
-        return self._kept[0][1]
-
-    def __len__(self) -> int:
-        """How many values are remembered."""
-        return len(self._kept)
 
 
 def bandwidth(phi: float, count: int) -> float:

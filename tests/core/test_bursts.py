@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aomg import FewK, Operator, Query
-from aomg.core.burst import limit, score
+from aomg.core.bursts import limit, score
 from aomg.core.counts import count_codes
 from aomg.streams import pingmesh, with_bursts
 

@@ -1,9 +1,9 @@
 """Raw values without an envelope, as the paper ran them, in one compiled loop.
 
 A sub-window of raw values is sorted once; its quantiles, the density at each and few-k's lists are read at their ranks
-(the `plan`) and written as the same bytes that core.summary describes. Level 2 (the array `level` of core.kernels) is
-that of core.refinement, bit for bit, in arrays: extremes in two stacks, means from sums without rounding, and the
-values of merged lists, which move a few places with each sub-window instead of being merged again.
+(the `plan`) and written as the same bytes that core.summary describes. Level 2 (the array `level` of
+core.kernels.paper) is that of core.refinement, bit for bit, in arrays: extremes in two stacks, means from sums without
+rounding, and the values of merged lists, which move a few places with each sub-window instead of being merged again.
 
 Event time, thresholds and other resolutions go through core.refinement.
 """
@@ -11,7 +11,6 @@ Event time, thresholds and other resolutions go through core.refinement.
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.bounds import difference_ranks
 from aomg.core.kernels.paper.level2 import close_sorted as close_sorted_kernel
 from aomg.core.kernels.paper.level2 import enter_raw, expire_raw, result_raw
 from aomg.core.kernels.paper.limbs import LIMBS, SUM_WIDTH, SUM_WORDS
@@ -52,9 +51,10 @@ from aomg.core.kernels.paper.registers import (
 )
 from aomg.core.kernels.registers import ENTERED, EXTREME_ROOM, HEAD_WORDS, INTEGERS, REALS
 from aomg.core.kernels.sortable import EXACT_INTEGERS, key_of_double, round_down, round_up
+from aomg.core.paper.few_k import fixed_positions, inefficient, ranks_from_top, tail_sizes
+from aomg.core.paper.theorem import difference_ranks
 from aomg.core.sliding import Sliding
 from aomg.core.summary import FinePart
-from aomg.core.tail import fixed_positions, inefficient, ranks_from_top, tail_sizes
 from aomg.query import Query
 
 Integers = npt.NDArray[np.int64]
@@ -71,7 +71,7 @@ def suits(query: Query) -> bool:
 
 
 def plan_of(query: Query, count: int) -> Integers:
-    """What is read from a sub-window of `count` elements: see PLAN_COUNT of core.kernels."""
+    """What is read from a sub-window of `count` elements: see PLAN_COUNT of core.kernels.paper.plans."""
     quantiles, high = query.quantiles, query.high
     sizes = [tail_sizes(query, quantile, count) for quantile in high]
     top = max((size.top for size in sizes), default=0)
@@ -94,7 +94,7 @@ def plan_of(query: Query, count: int) -> Integers:
 
 
 def new_level(query: Query) -> Integers:
-    """Level 2 with nothing live: see AS_PAPER of core.kernels."""
+    """Level 2 with nothing live: see core.kernels.paper.registers."""
     quantiles, high, room = len(query.quantiles), query.high, query.sub_windows + 1
     lists = quantiles + len(high) if query.keeps_lists else 0
     width = MERGED_WORDS + SLOT_WIDTH * room

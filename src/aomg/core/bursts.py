@@ -3,10 +3,9 @@
 The score is the mean of sign(x - y) over all pairs of the two tails, in [-1, 1]: 0 if they are alike, near 1 if
 almost every value of the new tail is above almost every value of the old one. A burst is a score above the asked
 effect size and above four standard deviations of what chance gives for lists of order statistics
-(core.kernels.burst_threshold), which no tail of fewer than about 43 values can exceed. It is computed from the
-envelope's counts where there is an envelope (core.kernels), else here from the tails' samples, at every high quantile's
-depth: a burst that raises
-the top 0.1 % only leaves the order of the top 1 % as it was.
+(core.kernels.bursts), which no tail of fewer than about 43 values can exceed. It is computed from the envelope's counts
+where there is an envelope (core.kernels.bursts), else here from the tails' samples, at every high quantile's depth: a
+burst that raises the top 0.1 % only leaves the order of the top 1 % as it was.
 
 A burst goes on until a sub-window's tail is smaller than the one before by the same measure, at most one window long.
 """

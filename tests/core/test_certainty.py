@@ -1,4 +1,4 @@
-"""The band: whole codes around each quantile, wide enough that most answers are exact."""
+"""Buckets without gaps, narrow enough for the guarantee; a band that makes most answers exact; sliding extremes."""
 
 from decimal import Decimal
 
@@ -9,9 +9,28 @@ from hypothesis import strategies as st
 from reference import exact_quantile, plain
 
 from aomg import Operator, Query
-from aomg.core.band import EXTRA, Z, fine_band
+from aomg.core.certainty import EXTRA, WIDEST, SlidingMaximum, Z, fine_band, partition
 from aomg.core.counts import count_codes
 from aomg.streams import pingmesh
+
+CASES = [(1, 2.0), (1, 0.5), (2, 0.2), (2, 0.05), (3, 0.02), (3, 0.005), (3, 0.0051), (3, 0.011), (3, 0.9)]
+
+
+@pytest.mark.parametrize(("digits", "guarantee"), CASES)
+def test_buckets_cover_every_lead_once_in_order(digits, guarantee):
+    leads = [lead for first, width in partition(digits, guarantee) for lead in range(first, first + width)]
+    assert leads == list(range(10 ** (digits - 1), 10**digits))
+
+
+@pytest.mark.parametrize(("digits", "guarantee"), CASES)
+def test_one_value_of_a_bucket_is_within_the_guarantee_of_all_of_it(digits, guarantee):
+    for first, width in partition(digits, guarantee):
+        assert 1 <= width <= WIDEST
+        assert (first + width) * (1 - guarantee) <= first * (1 + guarantee) * (1 + 1e-12)
+
+
+def test_the_default_has_95_buckets_a_decade():
+    assert len(partition(3, 0.02)) == 95
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 400), phi=st.sampled_from(["0.1", "0.5", "0.99", "1"]))
@@ -47,3 +66,16 @@ def test_certified_raw_answers_are_the_exact_values():
                 seen += 1
                 assert result[quantile].value == exact_quantile(window, quantile)
     assert seen > 20
+
+
+@given(values=st.lists(st.integers(-9, 9), min_size=1, max_size=60), width=st.integers(1, 12), data=st.data())
+def test_the_sliding_maximum_is_the_largest_live_value(values, width, data):
+    sliding, live, number = SlidingMaximum(), {}, 0
+    for value in values:
+        number += data.draw(st.integers(1, 3))
+        sliding.expire(number - width + 1)
+        sliding.push(number, value)
+        live[number] = value
+        live = {n: v for n, v in live.items() if n > number - width}
+        assert sliding.value == max(live.values())
+        assert len(sliding) <= len(live)

@@ -1,0 +1,105 @@
+"""Envelope, band and extremes: why an answer can be trusted.
+
+The envelope bounds every estimate, whatever the stream does. A bucket is a run of neighbouring codes. Every summary
+keeps the counts of its buckets, and their sliding totals are exact (integers). So the bucket in which the cumulative
+total reaches ceil(phi N) holds the exact quantile, always. If the bucket's ends are within a ratio (1+g)/(1-g) of each
+other, one value in it is within g of all of it. Buckets are narrower than that (SLACK) and values are kept closer
+(KEPT), so that a value chosen by rank has room and no window comes near the edge of the guarantee. A bucket is never
+wider than 16 codes, so that 16 counts are a bucket and 16 buckets a super (core.kernels.codes).
+
+The band makes most answers exact to the code. Besides the envelope, a summary keeps the codes of whole buckets from
+rank r - reach to r + reach of its own quantile, with reach = Z sqrt(m phi (1 - phi)) + EXTRA ranks. If the fine totals
+of the bucket that holds the window's quantile add up to its coarse total, every value in it is known to its code: that
+is the certificate, for any quantile and any stream. The band lies around the sub-window's own quantile, so that a
+summary is a function of its own counts; measured, that costs nothing against placing it around the window's last
+answer. For four digits and more, and for raw values, the same is kept a second time at full resolution (`fine_band`).
+
+The extremes bound it once more: for any split of a window, its phi-quantile lies between the smallest and the largest
+of the sub-windows' phi-quantiles, whatever the distribution (`SlidingMaximum`). The interval that every estimate
+carries is the intersection of the envelope's bucket, the band's codes, these extremes, what the few-k lists prove, and
+the window's own minimum and maximum.
+"""
+
+import math
+from collections import deque
+from decimal import Decimal
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+
+Z = 3  # standard deviations of the rank that the band reaches
+EXTRA = 4  # and so many ranks more
+SLACK = 0.7  # of the guarantee: how wide a bucket may be
+KEPT = 0.75  # of the guarantee: how far a value may be from any point of its interval
+WIDEST = 16
+
+
+def partition(digits: int, guarantee: float) -> list[tuple[int, int]]:
+    """Cut the leading digits 10^(d-1) .. 10^d - 1 of a decade into buckets: (first lead, number of leads) each.
+
+    With 3 digits and a guarantee of 2 % these are 95 a decade, in six supers.
+    """
+    first, end = 10 ** (digits - 1), 10**digits
+    tight = max(SLACK * guarantee, 0.5 / first)  # one code, at least, is a bucket
+    ratio = (1 + tight) / (1 - tight) if tight < 1 else float("inf")
+    buckets = []
+    lead = first
+    while lead < end:
+        width = 1
+        while width < WIDEST and lead + width < end and (lead + width + 1) <= lead * ratio:
+            width += 1
+        buckets.append((lead, width))
+        lead += width
+    return buckets
+
+
+def kept_guarantee(digits: int, guarantee: float) -> float:
+    """The relative error that is really kept: less than was asked, but never less than a bucket's own."""
+    return max(KEPT * guarantee, 0.5 * 10.0 ** (1 - digits)) * (1 - 1e-12)
+
+
+def fine_band(
+    quantiles: tuple[Decimal, ...], ranks: Integers, dense: Integers, codes: Integers, counts: Integers
+) -> tuple[Integers, Integers]:
+    """Keep the (code, count) pairs of every dense code that the bands around `ranks` touch. Costs O(pairs)."""
+    cumulative = np.cumsum(counts)
+    total = int(cumulative[-1])
+    keep = np.zeros(codes.size, dtype=bool)
+    for quantile, rank in zip(quantiles, ranks, strict=True):
+        phi = float(quantile)
+        reach = int(Z * math.sqrt(total * phi * (1 - phi))) + EXTRA
+        first = int(np.searchsorted(cumulative, max(rank - reach, 1)))
+        last = int(np.searchsorted(cumulative, min(rank + reach, total)))
+        first = int(np.searchsorted(dense, dense[first], side="left"))
+        last = int(np.searchsorted(dense, dense[last], side="right"))
+        keep[first:last] = True
+    return codes[keep], counts[keep]
+
+
+class SlidingMaximum:
+    """The largest of the live values. Amortised O(1) a step, whatever the window's length."""
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[int, int]] = deque()
+
+    def push(self, number: int, value: int) -> None:
+        """A value enters with its sub-window's number."""
+        while self._kept and self._kept[-1][1] <= value:
+            self._kept.pop()
+        self._kept.append((number, value))
+
+    def expire(self, before: int) -> None:
+        """Values of sub-windows below this number leave."""
+        while self._kept and self._kept[0][0] < before:
+            self._kept.popleft()
+
+    @property
+    def value(self) -> int:
+        """The largest live value."""
+        return self._kept[0][1]
+
+    def __len__(self) -> int:
+        """How many values are remembered."""
+        return len(self._kept)

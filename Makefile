@@ -29,8 +29,8 @@ bench-spark: $(INSTALLED) ## the same on Spark: against its own count, percentil
 
 evaluation: $(INSTALLED) browser ## the paper's tables and figures again, and their pages in docs/results, at the paper's sizes (an hour)
 	$(BIN)/aomg evaluate --full --out build/evaluation
-	$(BIN)/python -m aomg.evaluation.markdown build/evaluation docs/results
-	$(BIN)/python -m aomg.evaluation.where_it_loses build/evaluation docs/where-it-loses.md
+	$(BIN)/python -m aomg.evaluation.report.markdown build/evaluation docs/results
+	$(BIN)/python -m aomg.evaluation.report.losses_page build/evaluation docs/where-it-loses.md
 
 pictures: $(INSTALLED) browser ## every view of the live page after the demo, in build/pages, and the README's picture (three minutes)
 	rm -rf build/demo

@@ -14,8 +14,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from aomg.evaluation import accuracy
-from aomg.evaluation.machine import cpu
+from aomg.evaluation.measure import accuracy
+from aomg.evaluation.measure.machine import cpu
 from aomg.streams import BLOCK, pingmesh
 
 Array = npt.NDArray[Any]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from aomg.evaluation.pictures import browser
+from aomg.evaluation.report.pictures import browser
 from benchmarks.web_page import served
 
 SIZES = {"wide": (1440, 900), "narrow": (390, 844)}

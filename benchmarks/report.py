@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from aomg.evaluation.markdown import between_marks
+from aomg.evaluation.report.markdown import between_marks
 
 README = Path(__file__).parent.parent / "README.md"
 TABLES = {

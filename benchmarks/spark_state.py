@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import functions as f
 
 from aomg import Query
-from aomg.spark.living import maps_of
+from aomg.spark.stream.summaries import maps_of
 from benchmarks.measure import Figure
 from benchmarks.spark import QUERY, Data, default_query, new_folder, pingmesh_events, run_stream, say, spark
 

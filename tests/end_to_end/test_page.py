@@ -11,7 +11,7 @@ import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from aomg.evaluation import pictures
+from aomg.evaluation.report import pictures
 
 pytestmark = [
     pytest.mark.xdist_group("monitor on spark"),

@@ -71,7 +71,7 @@ def experiments(monkeypatch, pieces) -> dict[str, Experiment]:
     }
     monkeypatch.setattr(aomg.evaluation, "_NAMES", tuple(there))
     for name, experiment in there.items():
-        module = ModuleType(f"aomg.evaluation.{name}")
+        module = ModuleType(f"aomg.evaluation.experiments.{name}")
         module.EXPERIMENT = experiment
         monkeypatch.setitem(sys.modules, module.__name__, module)
     return there

@@ -15,12 +15,14 @@ from typer.testing import CliRunner
 import aomg.evaluation
 from aomg import streams
 from aomg.cli import app
-from aomg.evaluation import evaluate, files, markdown, report, terminal
+from aomg.evaluation import evaluate, files
 from aomg.evaluation.experiment import Piece
+from aomg.evaluation.measure.scale import FULL, QUICK, STANDARD
 from aomg.evaluation.outcome import Claim, Column, Outcome, Table
-from aomg.evaluation.scale import FULL, QUICK, STANDARD
-from aomg.evaluation.shown import parts
-from aomg.evaluation.where_it_loses import filled
+from aomg.evaluation.report import html as report
+from aomg.evaluation.report import markdown, terminal
+from aomg.evaluation.report.losses_page import filled
+from aomg.evaluation.report.tables import parts
 
 runner = CliRunner(env={"COLUMNS": "100"})
 

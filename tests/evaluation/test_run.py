@@ -7,10 +7,10 @@ import pytest
 
 import aomg
 from aomg.evaluation.experiment import Experiment, Piece
+from aomg.evaluation.measure.scale import Scale
+from aomg.evaluation.measure.source import Source
 from aomg.evaluation.outcome import Column, Outcome, Table
 from aomg.evaluation.run import EvaluationError, Run
-from aomg.evaluation.scale import Scale
-from aomg.evaluation.source import Source
 
 TINY = Scale("tiny", 1_000, 1_000, 1_000, 1)
 ALL = ["a", "bb", "ccc", "dddd", "eeeee", "ffffff"]

@@ -4,7 +4,7 @@ import pytest
 from web.made import made
 from web.serving import serving
 
-from aomg.evaluation import pictures
+from aomg.evaluation.report import pictures
 
 
 @pytest.fixture(scope="module")

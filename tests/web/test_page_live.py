@@ -9,7 +9,7 @@ from web import serving as server_of_tests
 from web.made import made
 from web.serving import serving, wait_until
 
-from aomg.evaluation import pictures
+from aomg.evaluation.report import pictures
 
 pytestmark = [
     pytest.mark.xdist_group("chromium"),

@@ -16,7 +16,7 @@ from web.made import made
 from web.remembered import Row, around, history
 from web.serving import serving
 
-from aomg.evaluation import pictures
+from aomg.evaluation.report import pictures
 from aomg.web.series import KeyAsked, key_answer
 
 pytestmark = [

@@ -9,7 +9,7 @@ import pytest
 from web.made import MINUTE, made
 from web.serving import serving
 
-from aomg.evaluation import pictures
+from aomg.evaluation.report import pictures
 
 pytestmark = [
     pytest.mark.xdist_group("chromium"),

@@ -45,5 +45,5 @@ def experiment(name: str) -> Experiment:
         near = difflib.get_close_matches(name, _NAMES, n=1)
         meant = f"; did you mean {near[0]}?" if near else "."
         raise EvaluationError(f"there is no experiment {name!r}{meant} There are {', '.join(_NAMES)}")
-    found: Experiment = import_module(f"aomg.evaluation.{name}").EXPERIMENT
+    found: Experiment = import_module(f"aomg.evaluation.experiments.{name}").EXPERIMENT
     return found

@@ -10,13 +10,15 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from aomg.evaluation import Experiment, claims, experiment, files, names, report, terminal
+from aomg.evaluation import Experiment, experiment, files, names
 from aomg.evaluation.files import Result
-from aomg.evaluation.machine import about, part_read
+from aomg.evaluation.measure.machine import about, part_read
+from aomg.evaluation.measure.scale import FULL, QUICK, STANDARD, Scale
+from aomg.evaluation.measure.source import Source, of_file
 from aomg.evaluation.outcome import Claim, Outcome
+from aomg.evaluation.report import claims, terminal
+from aomg.evaluation.report import html as report
 from aomg.evaluation.run import EvaluationError, Run, put
-from aomg.evaluation.scale import FULL, QUICK, STANDARD, Scale
-from aomg.evaluation.source import Source, of_file
 
 OUT = Path("aomg-evaluation")
 REPORT = "report.html"

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aomg.evaluation.measure.scale import Scale
+from aomg.evaluation.measure.source import Source
 from aomg.evaluation.outcome import Outcome
-from aomg.evaluation.scale import Scale
-from aomg.evaluation.source import Source
 
 Found = Mapping[str, Any]
 """What the pieces found, by their names: numbers, texts, lists and dictionaries, as JSON has them."""

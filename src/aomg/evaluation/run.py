@@ -13,9 +13,9 @@ from typing import Any
 import aomg
 from aomg.errors import AomgError
 from aomg.evaluation.experiment import Experiment, Piece
+from aomg.evaluation.measure.scale import Scale
+from aomg.evaluation.measure.source import Source
 from aomg.evaluation.outcome import Outcome
-from aomg.evaluation.scale import Scale
-from aomg.evaluation.source import Source
 
 Watch = Callable[[str, Piece, float], None]
 """Hears of every piece when it is done or was done before: the experiment's name, the piece, and its seconds."""

@@ -13,8 +13,8 @@ from aomg.query import Query
 from aomg.spark.columns import FIXED, arrow_time, names_of
 from aomg.spark.level1 import NEVER, PARCELS
 from aomg.spark.level2 import Answer, by_shard, slide
-from aomg.spark.living import summaries_of
 from aomg.spark.parcels import unpack
+from aomg.spark.stream.summaries import summaries_of
 
 
 @dataclass(frozen=True)

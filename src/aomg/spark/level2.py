@@ -1,7 +1,7 @@
 """Level 2 on Spark: the tallies of a shard's keys -> their windows, or their summaries.
 
 `slide` is one step of a shard, wherever its tables live: in memory for a batch (`Level2`), in the state store for a
-stream (`aomg.spark.stream`). The algorithm is core.keyed's.
+stream (`aomg.spark.stream.processor`). The algorithm is core.keyed's.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -19,7 +19,7 @@ from aomg.spark.level1 import PARCELS, Level1, TimeBy
 from aomg.spark.level2 import Answer, Level2
 from aomg.spark.parcels import shard_ids
 from aomg.spark.stored import Repack
-from aomg.spark.stream import stream_answers, warm_state
+from aomg.spark.stream.processor import stream_answers, warm_state
 
 SHARDS = 8
 MOST_SHARDS = 1024

@@ -1,0 +1,177 @@
+"""Redundancy: throughput, space and error of AOMG against the share of distinct values."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from aomg.core.codes import DigitsCodec
+from aomg.core.kernels.registers import REALS
+from aomg.evaluation.experiment import Experiment, Found, Piece
+from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
+from aomg.evaluation.measure.contenders import Contender, default_aomg, paper_aomg
+from aomg.evaluation.measure.scale import Scale
+from aomg.evaluation.measure.source import Source, Values, of_stream
+from aomg.evaluation.measure.speed import course_of, race
+from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+
+SIZE, PERIOD = 100_000, 10_000
+DIGITS: tuple[int | None, ...] = (1, 2, 3, 4, 5, 6, None)
+PAPER = "AOMG (paper)"
+
+
+def _label(digits: int | None) -> str:
+    return "raw" if digits is None else f"{digits}"
+
+
+def _sources(own: Source | None) -> list[Source]:
+    return [own] if own is not None else [of_stream("pingmesh"), of_stream("normal")]
+
+
+def cut(values: Values, digits: int | None) -> Values:
+    """The values with all but their first significant digits set to zero, as doubles. O(n)."""
+    if digits is None:
+        return values.astype(np.float64)
+    codec = DigitsCodec(digits)
+    low, high = codec.intervals(codec.codes(values), REALS)
+    return np.where(values < 0, high, low)
+
+
+def _cut_source(source: Source, digits: int | None) -> Source:
+    return Source(
+        f"{source.name}-{_label(digits)}",
+        source.title,
+        lambda n, start: cut(source.take(n, start), digits),
+        source.size,
+    )
+
+
+def _default(digits: int | None) -> Contender:
+    return default_aomg(_label(digits), digits=digits)
+
+
+def _speeds(source: Source, scale: Scale) -> dict[str, Any]:
+    """The default with each number of digits; and paper mode, which keeps all it gets, on values cut before."""
+    size, period = source.window(SIZE, PERIOD)
+    course = course_of(scale, source, size, period)
+    default = race([_default(digits) for digits in DIGITS], source, course, scale.rounds)
+    turns: dict[str, list[float]] = {_label(digits): [] for digits in DIGITS}
+    for _ in range(scale.rounds):
+        for digits in DIGITS:
+            found = race([paper_aomg()], _cut_source(source, digits), course, 1)
+            turns[_label(digits)].append(found[PAPER]["best"])
+    return {
+        "default": {label: told["best"] for label, told in default.items()},
+        "paper": {label: max(speeds) for label, speeds in turns.items()},
+    }
+
+
+def _space(source: Source, scale: Scale, digits: int | None) -> dict[str, Any]:
+    """What is live just before a sub-window closes, the share of distinct values in it, and the errors."""
+    size, period = source.window(SIZE, PERIOD)
+    values = source.values(size + period - 1)
+    default, paper = (contender.start(size, period, QUANTILES) for contender in (_default(digits), paper_aomg()))
+    default.push(values)
+    paper.push(cut(values, digits))
+    windows = Windows(size, period, source.most(scale.events))
+    distinct = np.unique(cut(values[size:], digits)).size
+    return {
+        "distinct": distinct / (period - 1),
+        "variables": default.variables(),
+        "nbytes": default.nbytes,
+        "paper_variables": paper.variables(),
+        "papers_state": 2 * distinct + len(QUANTILES) * (size // period),
+        "value_error": measure(_default(digits), source, windows)["value_error"],
+    }
+
+
+def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+    found = []
+    for source in _sources(own):
+        found.append(Piece(f"{source.name}-speed", partial(_speeds, source, scale), 12.0 * scale.rounds))
+        for digits in DIGITS:
+            space = partial(_space, source, scale, digits)
+            found.append(Piece(f"{source.name}-{_label(digits)}", space, scale.events / 1e6))
+    return found
+
+
+def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+    columns = [
+        Column("stream"),
+        Column("digits"),
+        Column("distinct values", 2, "%"),
+        Column("default", 1, "M events/s"),
+        Column("paper mode", 2, "M events/s"),
+        Column("variables, default"),
+        Column("variables, paper mode"),
+        Column("variables, the paper's state"),
+        Column("bytes, default"),
+        Column("error at Q0.5", 3, "%"),
+        Column("error at Q0.999", 3, "%"),
+    ]
+    rows: list[list[Any]] = []
+    findings, claims, speeds, space = [], [], [], []
+    for source in _sources(own):
+        told = found[f"{source.name}-speed"]
+        parts = {_label(digits): found[f"{source.name}-{_label(digits)}"] for digits in DIGITS}
+        for label, part in parts.items():
+            errors = [part["value_error"][0], part["value_error"][-1]]
+            fast = [told["default"][label], told["paper"][label]]
+            sizes = [part["variables"], part["paper_variables"], part["papers_state"], part["nbytes"]]
+            rows.append([source.title, label, 100 * part["distinct"], *fast, *sizes, *errors])
+        labels = list(parts)
+        share = [100 * part["distinct"] for part in parts.values()]
+        for mode, name in (("default", "AOMG (default)"), ("paper", PAPER)):
+            speed = [told[mode][label] for label in labels]
+            speeds.append(Series(f"{source.title}, {name}", share, speed, [f"digits: {label}" for label in labels]))
+        for kind, name in (("variables", "AOMG (default)"), ("papers_state", "the paper's state")):
+            numbers = [part[kind] for part in parts.values()]
+            space.append(Series(f"{source.title}, {name}", share, numbers, [f"digits: {label}" for label in labels]))
+        few, many = labels[0], labels[-1]
+        gain = {mode: told[mode][few] / told[mode][many] for mode in ("default", "paper")}
+        findings.append(
+            f"{source.title}: from {100 * parts[many]['distinct']:.2f} % distinct values to "
+            f"{100 * parts[few]['distinct']:.2f} % paper mode becomes {gain['paper']:.1f} times as fast, and the "
+            f"paper's state shrinks from {parts[many]['papers_state']:,} variables to {parts[few]['papers_state']:,} "
+            f"(the default's from {parts[many]['variables']:,} to {parts[few]['variables']:,}); the default, "
+            f"which cuts the digits itself, is {gain['default']:.1f} times as fast with one digit as with raw values, "
+            "of which "
+            f"{told['default']['3'] / told['default']['4']:.1f} times between four digits, which are sorted, and "
+            "three, which are counted in an array."
+        )
+        if own is None:
+            claims.append(
+                Claim(
+                    f"redundancy: fewer distinct values, higher throughput, {source.title}",
+                    "higher (no number is printed)",
+                    f"{gain['paper']:.1f} times in paper mode, {gain['default']:.1f} times by default",
+                    gain["paper"] > 1,
+                    "" if gain["paper"] > 1 else "our paper mode sorts a sub-window at its end and keeps no tree",
+                )
+            )
+    size, period = _sources(own)[0].window(SIZE, PERIOD)
+    note = (
+        "Distinct values of a sub-window. The default is asked for so many digits; paper mode keeps raw values and "
+        "gets them cut. Space is that just before a sub-window closes. The paper's state is two variables for each "
+        "distinct value and one for each quantile of a live sub-window; our paper mode lets values wait unsorted."
+    )
+    x = "distinct values in a sub-window (%)"
+    return Outcome(
+        [Table(f"AOMG and redundancy, {size:,} by {period:,}", columns, rows, note)],
+        [
+            Plot("Throughput against distinct values", x, "M events/s", speeds, log_x=True, log_y=True),
+            Plot("Space against distinct values", x, "variables", space, log_x=True, log_y=True),
+        ],
+        findings,
+        claims,
+    )
+
+
+EXPERIMENT = Experiment(
+    "redundancy",
+    "Throughput and space against redundancy",
+    "How much does AOMG gain from values that recur?",
+    "Section 4.2, Time complexity",
+    _pieces,
+    _outcome,
+)

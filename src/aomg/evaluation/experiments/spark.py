@@ -1,0 +1,117 @@
+"""Ours: what the Spark benchmarks measured. They take half an hour and a Java, so they are read, not run."""
+
+import hashlib
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from aomg.evaluation.experiment import Experiment, Found, Piece
+from aomg.evaluation.measure.scale import Scale
+from aomg.evaluation.measure.source import Source
+from aomg.evaluation.outcome import Cell, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.run import EvaluationError
+
+_CHECKOUT = Path(__file__).parents[4]
+_OURS = "quantiles"
+_SPEEDS = "million_events_a_second"
+
+
+def result_files() -> list[Path]:
+    """The results of `make bench-spark`: of the working directory, else of the checkout that this file is part of."""
+    for place in (Path.cwd(), _CHECKOUT):
+        files = sorted((place / "benchmarks" / "results").glob("spark_*.json"))
+        if files:
+            return files
+    return []
+
+
+def _read(files: list[Path]) -> list[dict[str, Any]]:
+    """All figures, each with its benchmark's name, day and machine."""
+    figures = []
+    for file in files:
+        try:
+            result = json.loads(file.read_text())
+            told = {key: str(result["machine"][key]) for key in ("date", "cpu", "cores", "spark")}
+            for figure in result["figures"]:
+                speeds = (figure["detail"] or {}).get(_SPEEDS, {})
+                one = {key: figure[key] for key in ("what", "measured", "aim", "met")}
+                figures.append({"benchmark": result["name"], "machine": told, "speeds": speeds, **one})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise EvaluationError(f"{file} is no result of a Spark benchmark: run make bench-spark again") from error
+    return figures
+
+
+def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+    files = result_files()
+    # named by what the files hold, so that a new measurement is not taken for the one that was read before
+    mark = hashlib.blake2b(b"".join(file.read_bytes() for file in files), digest_size=6).hexdigest()
+    return [Piece(f"results-{mark}", partial(_read, files), 0.01)]
+
+
+def _case(what: str) -> str:
+    """The setting of a figure, without what it is compared with."""
+    for mark in (", of the speed", ", times the speed", ": slower"):
+        what = what.partition(mark)[0]
+    return what
+
+
+def _plot(title: str, figures: list[dict[str, Any]]) -> Plot:
+    """Bars: a series for each name, a place for each figure."""
+    places = [f"{_case(figure['what'])} ({figure['benchmark'].removeprefix('spark_')})" for figure in figures]
+    names = list(dict.fromkeys(name for figure in figures for name in figure["speeds"]))
+    series = [Series(name, places, [figure["speeds"].get(name) for figure in figures]) for name in names]
+    return Plot(title, "", "million events a second", series, "bars", log_y=True)
+
+
+def _findings(figures: list[dict[str, Any]]) -> list[str]:
+    aimed = [figure for figure in figures if figure["met"] is not None]
+    missed = [figure for figure in aimed if not figure["met"]]
+    told = [figure["machine"] for figure in figures]
+    machines = sorted({f"{m['cores']} cores of {m['cpu']}, Spark {m['spark']}" for m in told})
+    days = sorted({machine["date"] for machine in told})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    met = len(aimed) - len(missed)
+    findings = [f"{met} of {len(aimed)} aims are met, measured {when} on {'; '.join(machines)}."]
+    findings += [f"Not met: {f['what']}: {f['measured']}, the aim is {f['aim']}." for f in missed]
+    races = [figure["speeds"] for figure in figures if _OURS in figure["speeds"]]
+    for name in dict.fromkeys(name for speeds in races for name in speeds if name != _OURS):
+        times = [speeds[_OURS] / speeds[name] for speeds in races if name in speeds]
+        spread = f"{min(times):.2g}" if len(times) == 1 else f"{min(times):.2g} to {max(times):.2g}"
+        slower = sum(ratio < 1 for ratio in times)
+        findings.append(
+            f"The quantiles have {spread} times the speed of {name}: slower in {slower} of {len(times)} settings."
+        )
+    return findings
+
+
+def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+    (figures,) = found.values()
+    columns = [Column(name) for name in ("what", "aim", "measured", "met")]
+    if not figures:
+        how = (
+            "There are no results of the Spark benchmarks here: run make bench-spark in a checkout (half an hour), "
+            "then evaluate again from that folder."
+        )
+        return Outcome([Table("Spark", columns, [], how)], findings=[how])
+    met = {True: "yes", False: "no", None: ""}
+    rows: list[list[Cell]] = [[f["what"], f["aim"], f["measured"], met[f["met"]]] for f in figures]
+    rivals = [figure for figure in figures if _OURS in figure["speeds"]]
+    itself = [figure for figure in figures if figure["speeds"] and _OURS not in figure["speeds"]]
+    plots = []
+    if rivals:
+        plots.append(_plot("Quantiles on Spark and their rivals", rivals))
+    if itself:
+        plots.append(_plot("Quantiles on Spark by window size and skew of keys", itself))
+    return Outcome([Table("Spark", columns, rows)], plots, _findings(figures))
+
+
+EXPERIMENT = Experiment(
+    "spark",
+    "Spark: speed, state and delay",
+    "How fast are the quantiles on Spark, against its own count, percentile_approx and KLL?",
+    "",
+    _pieces,
+    _outcome,
+    own_data=False,
+)

@@ -1,0 +1,1 @@
+"""What an evaluation writes: the terminal, one HTML file, Markdown pages, plots, claims and losses."""

@@ -1,0 +1,142 @@
+"""A stream's shard reads few of its live summaries in each step, and answers as if it had read them all."""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aomg import FewK, Query
+from aomg.core.tally import tally
+from aomg.spark.level2 import Answer, slide
+from aomg.spark.parcels import rows_table
+from aomg.spark.stream.summaries import Living, entries
+from aomg.spark.worker import fleet_of
+
+DAY = Query("24 minutes", "1 minute", thresholds=(300.0,), few_k=FewK(high=0.5))
+QUERIES = {
+    "blocks": DAY,
+    "blocks, full windows only": DAY.replace(partial=False),
+    "a longer window": DAY.replace(size="101 minutes"),
+    "too short for blocks": DAY.replace(size="9 minutes"),
+    "with a fine part": DAY.replace(digits=5),
+}
+
+
+@dataclass
+class Map:
+    """A map of the state store, in memory; counts what is read."""
+
+    content: dict[tuple[int], tuple[bytes]] = field(default_factory=dict)
+    read: int = 0
+
+    def getValue(self, key):  # noqa: N802
+        self.read += 1
+        return self.content[key]
+
+    def updateValue(self, key, value):  # noqa: N802
+        self.content[key] = value
+
+    def removeKey(self, key):  # noqa: N802
+        self.content.pop(key, None)
+
+    def iterator(self):
+        for key, value in self.content.items():
+            self.read += 1
+            yield key, value
+
+
+class Store:
+    """A shard's state store."""
+
+    def __init__(self) -> None:
+        self.maps: dict[str, Map] = {}
+
+    def getMapState(self, name, _key, _value):  # noqa: N802
+        return self.maps.setdefault(name, Map())
+
+    @property
+    def entries(self) -> int:
+        return sum(len(known.content) for known in self.maps.values())
+
+
+def tallies(query: Query, keys: np.ndarray, numbers: np.ndarray, values: np.ndarray) -> pa.Table:
+    """Rows of counts, as Level 1 sends them."""
+    span = int(numbers.max(initial=0)) + 1
+    found = tally(fleet_of(query).sliding, keys * span + numbers, values)
+    key = pa.array(found.groups // span)
+    nothing = np.zeros(found.groups.size, np.int8)
+    return rows_table([key], found.groups % span, 1, nothing, found.events, found.offsets, found.data)
+
+
+def stepwise(query: Query, rows: pa.Table, ends: list[int]) -> tuple[pa.Table, Store, list[int]]:
+    """What a shard answers that closes up to one end after the other, and how many entries each step read."""
+    store = Store()
+    living, answer = Living(store, query), Answer(query, ("k",), pa.timestamp("us", tz="UTC"))
+    answers, reads, closed_to = [], [], -(1 << 62)
+    numbers = np.asarray(rows["number"])
+    for entry, end in enumerate(ends):
+        before = sum(known.read for known in store.maps.values())
+        known = living.known()
+        due = rows.filter(pa.array((numbers >= closed_to) & (numbers < end)))
+        found, closed = slide(answer, [*living.rows(known, end), due], closed_to, end)
+        living.keep(known, closed, closed_to, end, entry)
+        answers += [] if found is None else [found]
+        closed_to = end
+        reads.append(sum(known.read for known in store.maps.values()) - before)
+    return pa.concat_tables(answers), store, reads
+
+
+def ordered(table: pa.Table) -> list[dict]:
+    return sorted(table.to_pylist(), key=lambda row: (row["k"], row["window"]["end"]))
+
+
+def stream(seed: int, reach: int, keys: int = 3, size: int = 14_000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Keys, of which one pauses; sub-window numbers; values that rise tenfold now and then."""
+    random = np.random.default_rng(seed)
+    key, number = random.integers(0, keys, size), np.sort(random.integers(0, reach, size))
+    values = random.lognormal(5, 0.4, size)
+    values[(number // 7) % 3 == key % 3] *= 10
+    there = (key > 0) | (number % 40 < 15)
+    return key[there], number[there], values[there]
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+@settings(max_examples=max(settings.default.max_examples // 10, 3))
+@given(seed=st.integers(0, 2**32), cuts=st.sets(st.integers(1, 150), min_size=1, max_size=60))
+def test_steps_answer_as_one_does(query, seed, cuts):
+    rows = tallies(query, *stream(seed, 120))
+    ends = sorted({*cuts, 300})  # at the end everything has left the window
+    found, store, _ = stepwise(query, rows, ends)
+    whole, _, _ = stepwise(query, rows, [300])
+    assert ordered(found) == ordered(whole)
+    assert store.entries == 0
+
+
+@pytest.mark.parametrize("query", [QUERIES["blocks"], QUERIES["a longer window"]], ids=["24", "101"])
+def test_a_step_reads_a_few_times_the_square_root_of_the_window(query):
+    rows = tallies(query, *stream(1, 400))
+    _, store, reads = stepwise(query, rows, list(range(1, 402)))
+    steady = reads[2 * query.sub_windows :]
+    assert 0 < max(steady) < 5 * query.sub_windows**0.5
+    numbers = np.asarray(rows["number"])
+    kept = [entries(store.maps[name]).values() for name in ("live", "summaries")]
+    assert sum(table.num_rows for tables in kept for table in tables) >= np.sum(numbers > 400 - query.sub_windows)
+
+
+def test_bursts_are_in_the_answers():
+    rows = tallies(DAY, *stream(2, 120))
+    found, _, _ = stepwise(DAY, rows, list(range(1, 121)))
+    assert 0 < sum(row["burst"] for row in found.to_pylist()) < found.num_rows
+
+
+@pytest.mark.parametrize(("first", "second"), list(pairwise([1, 20, 24, 25, 48, 200])))
+def test_a_long_step_after_short_ones(first, second):
+    rows = tallies(DAY, *stream(3, 150))
+    ends = [*range(1, first + 1), second, 300]
+    found, _, _ = stepwise(DAY, rows, ends)
+    whole, _, _ = stepwise(DAY, rows, [300])
+    assert ordered(found) == ordered(whole)

@@ -11,9 +11,12 @@ from pyspark.sql import functions as f
 from aomg.errors import InputError
 from aomg.query import Query
 from aomg.spark.columns import FIXED, arrow_time, names_of
-from aomg.spark.level1 import NEVER, PARCELS
 from aomg.spark.level2 import Answer, by_shard, slide
-from aomg.spark.parcels import unpack
+from aomg.spark.parcels import (
+    NEVER,
+    PARCELS,
+    unpack,
+)
 from aomg.spark.stream.summaries import summaries_of
 
 

@@ -30,7 +30,9 @@ from aomg.core.paper.theorem import theorem_1
 from aomg.errors import InputError
 from aomg.query import Query
 from aomg.result import METHODS, Results
-from aomg.spark.parcels import binaries
+from aomg.spark.parcels import (
+    binaries,
+)
 
 FIXED = ("window", "count", "min", "max", "sub_windows", "burst")
 SUMMARY = ("sub_window", "count", "min", "max", "summary", "query")

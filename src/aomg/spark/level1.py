@@ -11,46 +11,30 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import types as t
 
 from aomg.core.keyed import COUNTS
 from aomg.core.tally import Tallies, merge_tallies, tally
 from aomg.query import Query
 from aomg.spark.intake import FUTURE
-from aomg.spark.parcels import in_tables, key_ids, pack, rows_table, shard_numbers, sorted_rows
+from aomg.spark.keys import (
+    key_ids,
+    shard_numbers,
+)
+from aomg.spark.parcels import (
+    FIRST,
+    NEVER,
+    in_tables,
+    pack,
+    parcel,
+    rows_table,
+    sorted_rows,
+)
 from aomg.spark.worker import fleet_of
 
 Integers = npt.NDArray[np.int64]
 
 TOGETHER = 1 << 20  # events that are tallied at once
-NEVER = -(1 << 62)
 TimeBy = Literal["values", "events"]
-FIRST = -(1 << 63)  # the epoch of rows that every other one of their shard waits for
-
-PARCELS = t.StructType(
-    [
-        t.StructField("shard", t.IntegerType()),
-        t.StructField("epoch", t.LongType()),
-        t.StructField("latest", t.LongType()),  # the latest sub-window number that was seen
-        t.StructField("clock", t.LongType()),  # the latest time that was seen and is believed
-        t.StructField("came", t.LongType()),
-        t.StructField("refused", t.LongType()),
-        t.StructField("future", t.LongType()),
-        t.StructField("content", t.BinaryType()),
-    ]
-)
-_ARROW = pa.schema(
-    [
-        ("shard", pa.int32()),
-        ("epoch", pa.int64()),
-        ("latest", pa.int64()),
-        ("clock", pa.int64()),
-        ("came", pa.int64()),
-        ("refused", pa.int64()),
-        ("future", pa.int64()),
-        ("content", pa.binary()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -200,31 +184,3 @@ def _filled(column: pa.Array) -> npt.NDArray[Any]:
     if column.null_count:
         column = column.fill_null(0)
     return np.asarray(column.to_numpy(zero_copy_only=False))
-
-
-def parcel(
-    shard: int,
-    epoch: int,
-    latest: int = NEVER,
-    clock: int = NEVER,
-    came: int = 0,
-    refused: int = 0,
-    future: int = 0,
-    content: bytes | None = None,
-) -> pa.RecordBatch:
-    """One row for Spark to move: a notice, or content for a shard."""
-    return pa.RecordBatch.from_pylist(
-        [
-            {
-                "shard": shard,
-                "epoch": epoch,
-                "latest": latest,
-                "clock": clock,
-                "came": came,
-                "refused": refused,
-                "future": future,
-                "content": content,
-            }
-        ],
-        schema=_ARROW,
-    )

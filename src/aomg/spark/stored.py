@@ -16,8 +16,19 @@ from aomg.core.keyed import SUMMARY
 from aomg.core.resummarize import Recast
 from aomg.errors import StateError
 from aomg.query import Query
-from aomg.spark.level1 import FIRST, NEVER, parcel
-from aomg.spark.parcels import by_columns, in_tables, key_ids, pack, rows_table, shard_numbers
+from aomg.spark.keys import (
+    key_ids,
+    shard_numbers,
+)
+from aomg.spark.parcels import (
+    FIRST,
+    NEVER,
+    by_columns,
+    in_tables,
+    pack,
+    parcel,
+    rows_table,
+)
 
 _TOGETHER = 1 << 16  # summaries that are packed at once
 

@@ -2,7 +2,9 @@
 
 from dataclasses import astuple, dataclass, fields
 
-from aomg.spark.level1 import NEVER
+from aomg.spark.parcels import (
+    NEVER,
+)
 
 
 @dataclass(slots=True)

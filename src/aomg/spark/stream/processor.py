@@ -26,9 +26,23 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from aomg.errors import StateError
 from aomg.spark.intake import Source, stream_columns
-from aomg.spark.level1 import FIRST, NEVER, PARCELS, Level1, TimeBy, merged, parcel
+from aomg.spark.keys import (
+    shard_ids,
+)
+from aomg.spark.level1 import (
+    Level1,
+    TimeBy,
+    merged,
+)
 from aomg.spark.level2 import Answer, Shard, by_shard, slide
-from aomg.spark.parcels import pack, shard_ids, unpack
+from aomg.spark.parcels import (
+    FIRST,
+    NEVER,
+    PARCELS,
+    pack,
+    parcel,
+    unpack,
+)
 from aomg.spark.stream.counted import Counted, newest
 from aomg.spark.stream.ledger import SCHEMA, Ledger
 from aomg.spark.stream.summaries import Living, entries, map_state, put, remove

@@ -25,6 +25,7 @@ from pyspark.sql import types as t
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from aomg.errors import StateError
+from aomg.query import readable
 from aomg.spark.counted import Counted, newest
 from aomg.spark.intake import Source, stream_columns
 from aomg.spark.ledger import SCHEMA, Ledger
@@ -229,7 +230,7 @@ class ShardProcessor(StatefulProcessor):
 def difference(known: str, asked: str) -> str:
     """What differs between the query of a checkpoint and the one that asks for it."""
     parts = zip(known.split("; "), asked.split("; "), strict=False)
-    differing = [f"{there!r} there, {here!r} here" for there, here in parts if there != here]
+    differing = [f"{readable(there)!r} there, {readable(here)!r} here" for there, here in parts if there != here]
     return (
         "the checkpoint was written by another query: "
         + "; ".join(differing)

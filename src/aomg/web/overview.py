@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aomg.monitor.alerts import time_text
+from aomg.times import time_text
 from aomg.web.decimals import down, intervals, listed, nearest, up
 from aomg.web.estimate_names import usual_estimate
 from aomg.web.history import QueryHistory, Window

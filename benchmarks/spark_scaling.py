@@ -9,18 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks.measure import Figure, ratio
-from benchmarks.spark import (
-    QUERY,
-    Data,
-    Plan,
-    Rival,
-    default_query,
-    in_batch,
-    in_stream,
-    pingmesh_events,
-    race,
-    speeds,
-)
+from benchmarks.spark import QUERY, Data, Plan, Rival, default_query, in_batch, in_stream, pingmesh_events, race, speeds
 
 AIM = 0.85
 SIZES = ("1 minute", "1 hour", "24 hours")

@@ -23,7 +23,7 @@ import httpx
 from playwright.sync_api import Page
 
 from aomg.evaluation.report.pictures import browser
-from aomg.monitor.alerts import time_of, time_text
+from aomg.times import time_of, time_text
 from benchmarks import web_results
 from benchmarks.measure import Figure
 

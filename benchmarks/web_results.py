@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from aomg.monitor.alerts import time_of, time_text
 from aomg.monitor.parquet_sink import by_day, content
 from aomg.monitor.result_folder import file_name
 from aomg.monitor.result_rows import SCHEMA
+from aomg.times import time_of, time_text
 
 MINUTE = 60_000_000
 ESTIMATES = ("p50", "p90", "p99", "p99_9")

@@ -8,6 +8,8 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aomg import AomgError, FewK, Query, QueryError
 
@@ -129,6 +131,137 @@ def test_the_text_of_a_query_says_all_of_it_in_a_fixed_order():
     )
 
 
+RECORDED = [  # written before durations had one grammar: saved states and stored summaries have them
+    (
+        Query(131_072, 16_384),
+        "1b6cbda1b15f31a59b6d9faa943fa2b6",
+        "aomg 1; elements 131072/16384; quantiles 0.5,0.9,0.99,0.999; thresholds ; "
+        "digits 3; guarantee 0.02; few_k 0.5/None/0.99/10.0/0.5/rotate/0; lateness 10000000; partial 1; paper 0",
+    ),
+    (
+        Query(4, 2, thresholds=(1, 2.5, -3e300)),
+        "4a632eb100af7515e693a102ed66a77e",
+        "aomg 1; elements 4/2; quantiles 0.5,0.9,0.99,0.999; thresholds 1.0,2.5,-3e+300; "
+        "digits 3; guarantee 0.02; few_k 0.5/None/0.99/10.0/0.5/rotate/0; lateness 10000000; partial 1; paper 0",
+    ),
+    (
+        Query("1 hour", "1 minute"),
+        "391c04095a3a1cf716c3ea9a16e3715a",
+        "aomg 1; microseconds 3600000000/60000000; quantiles 0.5,0.9,0.99,0.999; thresholds ; "
+        "digits 3; guarantee 0.02; few_k 0.5/None/0.99/10.0/0.5/rotate/0; lateness 10000000; partial 1; paper 0",
+    ),
+    (
+        Query("1h", "60 min", lateness="0 s"),
+        "861f6d38f881bc5aef6801293748306a",
+        "aomg 1; microseconds 3600000000/3600000000; quantiles 0.5,0.9,0.99,0.999; thresholds ; "
+        "digits 3; guarantee 0.02; few_k 0.5/None/0.99/10.0/0.5/rotate/0; lateness 0; partial 1; paper 0",
+    ),
+    (
+        Query("2 Days", "12 HOURS", lateness="1.5 seconds"),
+        "9d4c91cd1f910108f6ed2958c192a459",
+        "aomg 1; microseconds 172800000000/43200000000; quantiles 0.5,0.9,0.99,0.999; thresholds ; "
+        "digits 3; guarantee 0.02; few_k 0.5/None/0.99/10.0/0.5/rotate/0; lateness 1500000; partial 1; paper 0",
+    ),
+    (
+        Query("1 week", "1 D", quantiles=(1, "0.000000001", 0.5)),
+        "b0db0ba09883fd08e922b51e38913746",
+        "aomg 1; microseconds 604800000000/86400000000; quantiles 1,1E-9,0.5; thresholds ; "
+        "digits 3; guarantee 0.02; few_k 0.5/None/0.99/10.0/0.5/rotate/0; lateness 10000000; partial 1; paper 0",
+    ),
+    (
+        Query("10 s", "250 ms", digits=None, guarantee=0.05),
+        "0a9411619364cb7aaa2f55896709efeb",
+        "aomg 1; microseconds 10000000/250000; quantiles 0.5,0.9,0.99,0.999; thresholds ; "
+        "digits None; guarantee 0.05; few_k 0.5/None/0.99/10.0/0.5/rotate/0; lateness 10000000; partial 1; paper 0",
+    ),
+    (
+        Query("4 us", "2 us", digits=1),
+        "13ac92c46e385da2f505d6c85298317c",
+        "aomg 1; microseconds 4/2; quantiles 0.5,0.9,0.99,0.999; thresholds ; "
+        "digits 1; guarantee 2.0; few_k 0.5/None/0.99/10.0/0.5/rotate/0; lateness 10000000; partial 1; paper 0",
+    ),
+    (
+        Query("10000 weeks", "100 weeks", guarantee=False),
+        "7495171a7fd6e8117ebabf830cba836e",
+        "aomg 1; microseconds 6048000000000000/60480000000000; quantiles 0.5,0.9,0.99,0.999; thresholds ; "
+        "digits 3; guarantee None; few_k 0.5/None/0.99/10.0/0.5/rotate/0; lateness 10000000; partial 1; paper 0",
+    ),
+    (
+        Query(timedelta(hours=1), np.timedelta64(90, "s"), few_k=None, partial=False),
+        "a8439ef049fc34ae55fbcc10de262e10",
+        "aomg 1; microseconds 3600000000/90000000; quantiles 0.5,0.9,0.99,0.999; thresholds ; "
+        "digits 3; guarantee 0.02; few_k none; lateness 10000000; partial 0; paper 0",
+    ),
+    (
+        Query("400 days", "86400 s", few_k=FewK(0.25, 40, 0.9, 3, 0.75, "paper", True)),
+        "53301383d072552e2a2f970f5833bc1b",
+        "aomg 1; microseconds 34560000000000/86400000000; quantiles 0.5,0.9,0.99,0.999; thresholds ; "
+        "digits 3; guarantee 0.02; few_k 0.25/40/0.9/3.0/0.75/paper/1; lateness 10000000; partial 1; paper 0",
+    ),
+    (
+        Query.paper("1 minute", "1 second", quantiles=0.999),
+        "913feb5bcb916d3af99a2b7a188e4d59",
+        "aomg 1; microseconds 60000000/1000000; quantiles 0.999; thresholds ; "
+        "digits None; guarantee None; few_k none; lateness 10000000; partial 0; paper 1",
+    ),
+    (
+        Query.paper(1000, 100, few_k=FewK(fraction=0.1)),
+        "d3cbb4cdb157b009257b5aedae94063f",
+        "aomg 1; elements 1000/100; quantiles 0.5,0.9,0.99,0.999; thresholds ; "
+        "digits None; guarantee None; few_k 0.1/None/0.99/10.0/0.5/rotate/0; lateness 10000000; partial 0; paper 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "fingerprint", "text"), RECORDED)
+def test_fingerprints_and_stored_texts_of_before_stay_valid(query, fingerprint, text):
+    assert (query.fingerprint, query.text()) == (fingerprint, text)
+    assert Query.parse(text) == query
+
+
+@pytest.mark.parametrize(
+    "query", [*DIFFERENT, *(query for query, _, _ in RECORDED), Query(4, 2, few_k=FewK(threshold=float("inf")))]
+)
+def test_the_repr_of_a_query_makes_it_again(query):
+    again = eval(repr(query), {"Query": Query, "FewK": FewK})
+    assert again == query and again.fingerprint == query.fingerprint
+    assert Query(**query.arguments()) == query
+
+
+def test_the_repr_of_a_query_has_durations_as_people_write_them():
+    query = Query("90 minutes", timedelta(minutes=5), quantiles=0.99, lateness="1500 ms", few_k=None, guarantee=False)
+    assert (
+        repr(query)
+        == str(query)
+        == (
+            "Query(size='1h30m', period='5m', quantiles=(0.99,), thresholds=(), digits=3, guarantee=False, few_k=None, "
+            "lateness='1s500ms', partial=True, as_paper=False)"
+        )
+    )
+    assert repr(Query(4, 2)).startswith("Query(size=4, period=2, ")
+
+
+@given(
+    period=st.integers(1, 10**15),
+    times=st.integers(1, 10_000),
+    counted=st.booleans(),
+    lateness=st.integers(0, 10**15),
+    quantiles=st.lists(st.decimals("0.000000001", 1, places=9), min_size=1, max_size=4, unique=True),
+)
+def test_the_repr_of_any_query_makes_it_again(period, times, counted, lateness, quantiles):
+    period = period % (1 << 30) + 1 if counted else timedelta(microseconds=period)
+    query = Query(period * times, period, quantiles=quantiles, lateness=timedelta(microseconds=lateness))
+    assert eval(repr(query), {"Query": Query, "FewK": FewK}) == query
+
+
+def test_numbers_of_numpy_do_not_change_the_text_of_a_query():
+    query = Query(np.int64(4), np.int64(2), digits=np.int64(3), few_k=FewK(budget=np.int64(5)))
+    assert (query.text(), repr(query)) == (
+        Query(4, 2, few_k=FewK(budget=5)).text(),
+        repr(Query(4, 2, few_k=FewK(budget=5))),
+    )
+
+
 def test_a_query_is_frozen():
     query = Query(4, 2)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -143,8 +276,8 @@ def test_high_quantiles_are_those_from_the_limit_on_but_the_maximum():
 
 
 BAD = [
-    ({"size": 10, "period": 3}, "multiple of period.* 9 and 12"),
-    ({"size": 2, "period": 3}, "multiple of period"),
+    ({"size": 10, "period": 3}, "multiple of period.* 9 or 12"),
+    ({"size": 2, "period": 3}, "multiple of period=3; make it 3$"),
     ({"size": 0, "period": 1}, "positive"),
     ({"size": -4, "period": -2}, "positive"),
     ({"size": 4.0, "period": 2.0}, "duration"),
@@ -153,7 +286,9 @@ BAD = [
     ({"size": 60, "period": "1 minute"}, "both"),
     ({"size": "1 fortnight", "period": "1 s"}, "unit"),
     ({"size": "hour", "period": "1 s"}, "unit"),
-    ({"size": "0 s", "period": "0 s"}, "positive"),
+    ({"size": "1 h", "period": "7m"}, "size='1h' is not a multiple of period='7m'; make it '56m' or '1h3m'"),
+    ({"size": "0 s", "period": "0 s"}, "size='0s' must be positive"),
+    ({"size": timedelta(seconds=-5), "period": "1 s"}, "size='-5s' must be positive"),
     ({"size": "-5 s", "period": "-5 s"}, "unit"),
     ({"size": "0.1 us", "period": "0.1 us"}, "unit"),
     ({"size": None, "period": None}, "duration"),

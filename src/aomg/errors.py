@@ -13,6 +13,10 @@ class QueryError(AomgError, ValueError):
     """A query that cannot be answered: sizes, quantiles, digits or a guarantee that do not fit together."""
 
 
+class DurationError(AomgError, ValueError):
+    """Something that is not a duration. Who asked for it raises an error of its own that names the place."""
+
+
 class InputError(AomgError, TypeError):
     """Values or times of a kind that cannot be pushed. Nothing of the push was taken."""
 

@@ -20,10 +20,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from aomg.errors import AomgError
 from aomg.streams import BLOCK, Podsets, Stream, named, names
 from aomg.streams.named import parameters_of
+from aomg.whole_numbers import count_of
 
 FORMATS = ("parquet", "csv", "jsonl")
 CHUNK = 16 * BLOCK
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 
 
 class GenerateError(AomgError, ValueError):
@@ -50,11 +50,9 @@ def count(text: str) -> int:
     >>> count("10M"), count("2.5k"), count("1,000")
     (10000000, 2500, 1000)
     """
-    match = re.fullmatch(r"(\d[\d_,]*(?:\.\d+)?(?:e\d{1,2})?)\s*([kmgb]?)", text.strip().lower())
-    if match:
-        number = float(re.sub("[_,]", "", match[1])) * _UNITS[match[2]]
-        if number.is_integer() and number <= 1 << 53:
-            return int(number)
+    number = count_of(text)
+    if number is not None:
+        return number
     raise GenerateError(f"{text!r} is no count; write a whole number such as 500000, 500k, 10M or 1e6")
 
 

@@ -7,29 +7,14 @@ so it guards saved states and checkpoints.
 import hashlib
 import re
 from dataclasses import dataclass, field, fields
-from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 import numpy as np
 
-from aomg.errors import QueryError
+from aomg.durations import duration_text, microseconds
+from aomg.errors import DurationError, QueryError
 
-_MICROSECONDS = {
-    "microsecond": 1,
-    "us": 1,
-    "millisecond": 1_000,
-    "ms": 1_000,
-    "second": 1_000_000,
-    "s": 1_000_000,
-    "minute": 60_000_000,
-    "min": 60_000_000,
-    "hour": 3_600_000_000,
-    "h": 3_600_000_000,
-    "day": 86_400_000_000,
-    "d": 86_400_000_000,
-    "week": 604_800_000_000,
-}
 MOST_SUB_WINDOWS = 1 << 22
 MOST_ELEMENTS = 1 << 31
 FINEST_GUARANTEE = 0.005  # the envelope counts at three digits
@@ -48,24 +33,26 @@ def _is_whole(number: Any) -> bool:
     return isinstance(number, (int, np.integer)) and not isinstance(number, (bool, np.timedelta64))
 
 
-def microseconds(duration: Any, name: str) -> int:
-    """Whole microseconds of "1 hour", a timedelta or a timedelta64. Refuses plain numbers: a unit must be said."""
-    if isinstance(duration, timedelta):
-        return duration // timedelta(microseconds=1)
-    if isinstance(duration, np.timedelta64):
-        if np.isnat(duration):
-            raise QueryError(f"{name} is NaT; give a duration such as '1 hour'")
-        return int(duration.astype("timedelta64[us]").astype(np.int64))
-    if isinstance(duration, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*", duration)
-        unit = match.group(2).lower() if match else ""
-        scale = _MICROSECONDS.get(unit) or _MICROSECONDS.get(unit.removesuffix("s"))
-        if match and scale:
-            exact = Decimal(match.group(1)) * scale
-            if exact == int(exact):
-                return int(exact)
-        raise QueryError(f"{name}={duration!r} is no duration; write a number and a unit, such as '90 seconds'")
-    raise QueryError(f"{name} must be a duration such as '1 minute', a timedelta or a timedelta64, not {duration!r}")
+def duration_argument(given: Any, name: str) -> int:
+    """Return the microseconds of a duration that was given as the argument `name`."""
+    try:
+        return microseconds(given)
+    except DurationError as error:
+        raise QueryError(f"{name}: {error}") from None
+
+
+def readable(text: str) -> str:
+    """Return the stored text of a query, or a part of it, with its durations as people write them.
+
+    >>> readable("aomg 1; microseconds 3600000000/60000000; quantiles 0.5; lateness 10000000; partial 1")
+    'aomg 1; size 1h, period 1m; quantiles 0.5; lateness 10s; partial 1'
+    """
+    window = re.sub(
+        r"\bmicroseconds (\d+)/(\d+)",
+        lambda found: f"size {duration_text(int(found[1]))}, period {duration_text(int(found[2]))}",
+        text,
+    )
+    return re.sub(r"\blateness (\d+)", lambda found: f"lateness {duration_text(int(found[1]))}", window)
 
 
 def decimal_of(quantile: Any) -> Decimal:
@@ -127,6 +114,8 @@ class FewK:
             raise QueryError(f"few_k.fraction={self.fraction!r} must lie in (0, 1]")
         if self.budget is not None and not (_is_whole(self.budget) and self.budget >= 1):
             raise QueryError(f"few_k.budget={self.budget!r} must be a whole number of entries, or None")
+        if self.budget is not None:
+            object.__setattr__(self, "budget", int(self.budget))
         if not 0 < self.high <= 1:
             raise QueryError(f"few_k.high={self.high!r} must be a quantile in (0, 1]")
         if not self.threshold >= 0:
@@ -136,14 +125,18 @@ class FewK:
         if self.offset not in ("rotate", "paper"):
             raise QueryError(f"few_k.offset={self.offset!r} must be 'rotate' or 'paper'")
 
+    def __repr__(self) -> str:
+        """Return the call that makes these settings."""
+        return _call("FewK", {one.name: getattr(self, one.name) for one in fields(self)})
+
 
 @dataclass(frozen=True)
 class Query:
     """A sliding (or, with size == period, tumbling) window and what to tell of it.
 
     size, period
-        Both whole numbers of elements, or both durations ("1 hour", timedelta, timedelta64). The size is a
-        multiple of the period; a sub-window is one period long.
+        Both whole numbers of elements, or both durations ("1 hour", "5m", timedelta; see `aomg.durations`), which
+        become whole microseconds. The size is a multiple of the period; a sub-window is one period long.
     quantiles
         In (0, 1], each once, in any order; the phi-quantile is the ceil(phi n)-th smallest value.
     thresholds
@@ -183,21 +176,22 @@ class Query:
             )
         put(self, "counted", counted)
         for name in ("size", "period"):
-            length = int(getattr(self, name)) if counted else microseconds(getattr(self, name), name)
+            length = int(getattr(self, name)) if counted else duration_argument(getattr(self, name), name)
             if length < 1:
-                raise QueryError(f"{name}={getattr(self, name)!r} must be positive")
+                raise QueryError(f"{name}={self._length(length)!r} must be positive")
             put(self, name, length)
         if self.size % self.period:
             below = self.size // self.period * self.period
+            nearest = dict.fromkeys((below or self.period, below + self.period))
             raise QueryError(
-                f"size={self.size} is no multiple of period={self.period}; "
-                f"the nearest that are: {below or self.period} and {below + self.period}"
+                f"size={self._length(self.size)!r} is not a multiple of period={self._length(self.period)!r}; "
+                f"make it {' or '.join(repr(self._length(length)) for length in nearest)}"
             )
         if counted and self.period >= MOST_ELEMENTS:
             raise QueryError(f"period={self.period} is too large: a sub-window holds fewer than 2^31 elements")
         if self.size // self.period > MOST_SUB_WINDOWS:
             raise QueryError(f"a window of {self.size // self.period} periods is too long; at most {MOST_SUB_WINDOWS}")
-        put(self, "lateness", microseconds(self.lateness, "lateness"))
+        put(self, "lateness", duration_argument(self.lateness, "lateness"))
         if self.lateness < 0:
             raise QueryError("lateness must not be negative; '0 seconds' waits for nothing")
         put(self, "quantiles", _checked_quantiles(self.quantiles))
@@ -247,6 +241,28 @@ class Query:
     def replace(self, **changes: Any) -> "Query":
         """Return the same query but for these arguments (dataclasses.replace would hand over the checked forms)."""
         return Query(**{**self._given, **changes})  # type: ignore[attr-defined]
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments that make this query, durations as people write them: `Query(**arguments)` equals it."""
+        return {
+            "size": self._length(self.size),
+            "period": self._length(self.period),
+            "quantiles": tuple(map(float, self.quantiles)),
+            "thresholds": self.thresholds,
+            "digits": None if self.digits is None else int(self.digits),
+            "guarantee": False if self.guarantee is None else self.guarantee,
+            "few_k": self.few_k,
+            "lateness": duration_text(self.lateness),
+            "partial": self.partial,
+            "as_paper": self.as_paper,
+        }
+
+    def __repr__(self) -> str:
+        """Return the call that makes this query."""
+        return _call("Query", self.arguments())
+
+    def _length(self, length: int) -> int | str:
+        return length if self.counted else duration_text(length)
 
     @property
     def sub_windows(self) -> int:
@@ -314,6 +330,12 @@ class Query:
             partial=said["partial"] == "1",
             as_paper=said["paper"] == "1",
         )
+
+
+def _call(name: str, arguments: dict[str, Any]) -> str:
+    """Return the text of a call; Python has no literal for infinity."""
+    texts = {key: "float('inf')" if value == np.inf else repr(value) for key, value in arguments.items()}
+    return f"{name}({', '.join(f'{key}={text}' for key, text in texts.items())})"
 
 
 def _listed(given: Any, name: str) -> tuple[Any, ...]:

@@ -111,13 +111,23 @@ def test_the_order_of_the_keys_does_not_matter():
         (Query(1000, 200), "period"),
         (Query(1000, 100, digits=2, guarantee=0.2), "digits"),
         (Query(1000, 100, guarantee=0.05), "guarantee"),
-        (Query("1 hour", "1 minute"), "counted"),
+        (Query("1 hour", "1 minute"), "counted in elements, the query asks for windows in time"),
         (Query(1000, 100, thresholds=(77.0,)), "threshold 77"),
     ],
 )
 def test_what_the_summaries_cannot_answer_is_refused_by_name(asked, said):
     with pytest.raises(StateError, match=said):
         Recast(WRITTEN, asked)
+
+
+def test_a_refusal_has_durations_as_people_write_them_and_a_query_that_can_be_asked():
+    written = Query("1 hour", "1 minute", guarantee=False)
+    with pytest.raises(StateError) as refused:
+        Recast(written, Query("1 hour", "5m", guarantee=False))
+    assert str(refused.value) == (
+        "the summaries have period '1m', the query asks for '5m'; ask with theirs: "
+        "Query(size, period='1m', digits=3, guarantee=False)"
+    )
 
 
 def test_a_damaged_summary_is_refused():

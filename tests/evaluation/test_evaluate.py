@@ -203,7 +203,7 @@ def test_what_is_not_measured_is_shown_everywhere_and_is_no_failure(tmp_path, ex
     """In the terminal, the table of claims, JSON, the report and the pages."""
     claim = Claim("it is 62 times", "62 times", "no such window", None, "run it without --quick")
     first = replace(experiments["first"], outcome=lambda *found: Outcome([], claims=[claim]))
-    monkeypatch.setattr(sys.modules["aomg.evaluation.first"], "EXPERIMENT", first)
+    monkeypatch.setattr(sys.modules["aomg.evaluation.experiments.first"], "EXPERIMENT", first)
     monkeypatch.setattr(aomg.evaluation, "_NAMES", ("first",))
     result = aomg_evaluate("--check", "--quick", "--json", "--out", tmp_path)
     assert result.exit_code == 0
@@ -314,6 +314,6 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path, experiments):
 
 def test_a_module_that_is_missing_is_not_hidden(tmp_path, monkeypatch):
     monkeypatch.setattr(aomg.evaluation, "_NAMES", ("nowhere",))
-    assert "aomg.evaluation.nowhere" not in sys.modules
+    assert "aomg.evaluation.experiments.nowhere" not in sys.modules
     with pytest.raises(ModuleNotFoundError, match="nowhere"):
         runner.invoke(app, ["evaluate", "--out", str(tmp_path)], catch_exceptions=False)

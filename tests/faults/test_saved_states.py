@@ -11,7 +11,7 @@ from forged import QUERIES, saved
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aomg import Operator, StateError
+from aomg import Operator, Query, StateError
 
 every_query = pytest.mark.parametrize("name", QUERIES)
 
@@ -49,6 +49,11 @@ def test_foreign_bytes_are_no_state(content):
     for start in (b"", b"AOMG", b"AOMG\x01\x00\x00\x00"):
         with pytest.raises(StateError):
             Operator.load(QUERIES["default"], start + content)
+
+
+def test_the_refusal_of_a_state_of_another_query_has_durations_as_people_write_them():
+    with pytest.raises(StateError, match=r"another query than Query\(size='1h', period='5m', .*lateness='10s'"):
+        Operator.load(Query("1 hour", "300 s"), Operator(Query("1 hour", "1 minute")).save())
 
 
 @pytest.mark.parametrize("foreign", [None, "AOMG", 5, [1], {}, object()])

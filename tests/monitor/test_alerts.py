@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made import NOON, alert
 
-from aomg.monitor.alerts import Alert, FleetReport, alert_id, canonical, time_of, time_text
+from aomg.monitor.alerts import Alert, FleetReport, alert_id, canonical
+from aomg.times import time_of, time_text
 
 TEXTS = st.text(max_size=8)
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True)

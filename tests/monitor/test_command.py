@@ -79,7 +79,7 @@ def test_queries_may_change_until_the_first_events_are_read(tmp_path, noted):
     file.parent.mkdir(parents=True, exist_ok=True)
     file.touch()
     claim_state(after)
-    with pytest.raises(ConfigError, match="was written by other queries"):
+    with pytest.raises(ConfigError, match=r"was written by other queries: .* size 1m, period 10s; .* lateness 10s;"):
         claim_state(before)
 
 

@@ -4,9 +4,7 @@ import json
 import os
 import pickle
 import random
-import sys
 import traceback
-import types
 from decimal import Decimal
 from pathlib import Path
 
@@ -20,7 +18,9 @@ from aomg.monitor.config import EXAMPLE, Config, check_rules, load
 from aomg.monitor.errors import MOST_PROBLEMS, ConfigError
 from aomg.monitor.options import ALLOWED
 from aomg.monitor.secret import Secret
+from aomg.monitor.source_section import PODSETS
 from aomg.query import FewK, Query
+from aomg.streams.podsets import SCHEMA
 
 SECOND = 1_000_000
 SECRET = "hunter2-of-the-test"
@@ -292,7 +292,7 @@ def test_kafka_is_a_source_with_its_options(written):
         ("files_per_batch: 10", "files_per_batch: 0", "must be 1 to 100,000, and is '0'"),
         ("state: state/", "state: [a]", "state must be text, and is a list"),
         ("state: state/", "state: telemetry/state", "lies in the folder that source reads"),
-        ("every: 5 seconds", "every: 5", "every is 5 without a unit; write 5s, 5m or 5h"),
+        ("every: 5 seconds", "every: 5", "every: '5' has no unit, so it is not a duration; write 5s, 5m or 5h"),
         ("clock: none", "clock: wall", "clock must be processing or none, and is 'wall'"),
         ("most_rows: 1k", "most_rows: few", "a whole number such as 1000"),
         ("  folder: quarantine/\n", "", "quarantine lacks the key 'folder'"),
@@ -304,9 +304,9 @@ def test_kafka_is_a_source_with_its_options(written):
         ("by: [cluster, machine]", "by: {a: cluster, b: cluster}", "two labels of the same column"),
         ("by: [cluster, machine]", "by: {count: cluster}", "count cannot be the name of a label"),
         ("by: [cluster, machine]", "by: {a.b: cluster}", "is no name of a label"),
-        ("size: 1 hour", "size: 90 seconds", "size, 1m30s, is no multiple of the period, 1m; make it 1m or 2m"),
-        ("size: 1 hour", "size: 1000", "without a unit"),
-        ("period: 1 minute", "period: 0s", "must be longer than nothing"),
+        ("size: 1 hour", "size: 90 seconds", "size='1m30s' is not a multiple of period='1m'; make it '1m' or '2m'"),
+        ("size: 1 hour", "size: 1000", "size: '1000' has no unit"),
+        ("period: 1 minute", "period: 0s", "period='0s' must be positive"),
         ("quantiles: [0.5, 0.999]", "quantiles: [50, 99]", r"99 % is 0.99"),
         ("quantiles: [0.5, 0.999]", "quantiles: [0.5, 0.5]", "quantile 0.5 is given twice"),
         ("quantiles: [0.5, 0.999]", "quantiles: [p99]", r"quantiles\[0\] must be a number such as 0.99, and is 'p99'"),
@@ -339,7 +339,7 @@ def test_kafka_is_a_source_with_its_options(written):
         ("share: 10%", "", "'of' in fleet.PerformanceCrisis is for rules over a fleet; add a share"),
         ("of: [cluster]", "of: [cluster, cluster]", "names a label twice"),
         ("for: 2m", "fro: 2m", "unknown key 'fro' in fleet.PerformanceCrisis; did you mean for?"),
-        ("for: 2m", "for: 2 fortnights", "fleet.PerformanceCrisis.for is no good: '2 fortnights' is no duration"),
+        ("for: 2m", "for: 2 fortnights", "fleet.PerformanceCrisis.for: '2 fortnights' is not a duration"),
         ("expr: latency.p99_9 > 200ms or load.p99 > 0.9", "", "lacks the key 'expr'"),
         ("severity: page", "alertname: page", "is set by the rule's name"),
         ("at_most: 200ms", "at_most: 200ms\n        for: 2m", "is for alerts; a target has no state"),
@@ -567,14 +567,17 @@ def test_rules_are_checked_by_their_own_room_and_its_errors_get_their_place(writ
             raise ConfigError("p99_9 is not computed; add 0.999 to quantiles")
         return rule.name
 
-    room = types.ModuleType("aomg.monitor.rules")
-    room.build = build
-    monkeypatch.setitem(sys.modules, "aomg.monitor.rules", room)
+    monkeypatch.setattr("aomg.monitor.config.build", build)
     config = load(written(FULL), environment=ENVIRONMENT)
     with pytest.raises(ConfigError, match=r"add 0\.999") as caught:
         check_rules(config)
     assert caught.value.line == line_of(FULL, "- target:") and caught.value.file == config.file
     assert check_rules(dataclasses.replace(config, rules=config.rules[:1])) == ("PerformanceCrisis",)
+
+
+def test_the_columns_of_a_generated_stream_are_those_that_it_has():
+    kinds = {"int32": "int", "int64": "long", "timestamp[us, tz=UTC]": "timestamp"}
+    assert {field.name: kinds[str(field.type)] for field in SCHEMA} == PODSETS
 
 
 def test_the_rules_of_the_example_can_be_built():

@@ -20,9 +20,8 @@ from typer.testing import CliRunner
 from aomg.monitor import command
 from aomg.monitor.alerts import Alert, FleetReport
 from aomg.monitor.config import Config, check_rules, load
-from aomg.monitor.durations import quantity
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.expressions import parse
+from aomg.monitor.expressions import constant, parse
 from aomg.monitor.intervals import CERTAIN, POSSIBLE, Interval, Truth, compare
 from aomg.monitor.judge import Judge
 from aomg.monitor.options import ALLOWED
@@ -207,9 +206,9 @@ def test_operators_bind_as_is_told(written, read_as, network):
 
 def test_certain_and_possible_are_as_the_table_says():
     truths = tables(section("rules", "Certain and possible"))[0]
-    limit = Interval.exactly([quantity("4ms", "us")])
+    limit = Interval.exactly([constant("4ms", "us")])
     for bounds, certain, possible, fires_if_certain, fires_if_possible in truths:
-        low, high = (quantity(text, "us") for text in bounds.split(".."))
+        low, high = (constant(text, "us") for text in bounds.split(".."))
         p99 = Interval(np.array([low]), np.array([(low + high) / 2]), np.array([high]))
         holds = compare(">", p99, limit).holds[:, 0]
         assert (holds[CERTAIN], holds[POSSIBLE]) == (certain == "yes", possible == "yes")

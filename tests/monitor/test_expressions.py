@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from judging import MINUTE, queries, query, rows
 
+from aomg.durations import UNITS
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.expressions import DEEPEST, constant, parse
 from aomg.monitor.intervals import CERTAIN, POINT, POSSIBLE, Interval, compare
@@ -269,6 +270,21 @@ def test_a_duration_is_compared_in_the_unit_of_the_query(unit, value):
     assert one("p99 == 4ms and p99 >= 4000 us and p99 < 2 * 4ms - 3ms", asked, p99=value) == (True,) * 3
     assert one("p99 > 4ms", asked, p99=value) == (False,) * 3
     assert one("p99 > 4ms", asked, p99=np.nextafter(value, 9e9)) == (True,) * 3
+
+
+@given(
+    number=st.decimals(0, 10**9, places=6, allow_nan=False),
+    written=st.sampled_from([*UNITS]),
+    kept=st.sampled_from([*UNITS]),
+)
+def test_a_limit_is_the_nearest_double_of_the_exact_number_in_its_unit(number, written, kept):
+    exact = Fraction(number) * UNITS[written] / UNITS[kept]
+    assert constant(f"{number:f}{written}", kept) == float(exact)
+
+
+def test_a_limit_without_a_unit_to_be_compared_in_is_refused():
+    with pytest.raises(ConfigError, match="give the query unit: us, ms or s"):
+        constant("4ms", None)
 
 
 def test_queries_with_different_units_are_compared_as_times():

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from judging import MINUTE, queries, query, rows, rule
 
 from aomg.errors import StateError
-from aomg.monitor.alerts import Alert, alert_id, canonical, time_of, time_text
+from aomg.monitor.alerts import Alert, alert_id, canonical
 from aomg.monitor.judge import Judge, OrderError
 from aomg.monitor.rules import build
 from aomg.monitor.states import State
+from aomg.times import time_of, time_text
 
 SLOW, QUICK = {"p99": 5000.0}, {"p99": 3000.0}
 
@@ -401,10 +402,18 @@ def test_nothing_is_remembered_of_a_clean_stream():
 @pytest.mark.parametrize(
     "windows, batch, problem",
     [
-        ({"inbound": [rows(5 * MINUTE, {"a": QUICK})]}, 7, "was judged already"),
+        (
+            {"inbound": [rows(5 * MINUTE, {"a": QUICK})]},
+            7,
+            "ends at 1970-01-01T00:05:00Z; 1970-01-01T00:05:00Z was judged already",
+        ),
         ({"inbound": [rows(4 * MINUTE, {"a": QUICK})]}, 7, "was judged already"),
         ({"inbound": [rows(6 * MINUTE, {"a": QUICK})] * 2}, 7, "two windows"),
-        ({"inbound": [rows(6 * MINUTE + 1, {"a": QUICK})]}, 7, "no multiple of its period"),
+        (
+            {"inbound": [rows(6 * MINUTE + 1, {"a": QUICK})]},
+            7,
+            "ends at 1970-01-01T00:06:00.000001Z, no multiple of its period 1m",
+        ),
         ({"inbound": [rows(6 * MINUTE, {"a": QUICK})]}, 5, "batch 5 comes after batch 5"),
         ({"else": []}, 7, "no query of this judge"),
     ],

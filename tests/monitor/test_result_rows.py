@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made import NAMES, NOON, row, table
 
-from aomg.monitor.alerts import time_text
 from aomg.monitor.result_rows import records, stored
+from aomg.times import time_text
 
 NUMBERS = st.none() | st.floats()
 ESTIMATE = st.fixed_dictionaries(

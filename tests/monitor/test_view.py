@@ -9,12 +9,12 @@ import pytest
 from judging import rows
 from rich.console import Console
 
-from aomg.monitor.alerts import time_of
 from aomg.monitor.config import load
 from aomg.monitor.generated import Generator
 from aomg.monitor.progress import Progress
 from aomg.monitor.view import View
 from aomg.streams import podsets
+from aomg.times import time_of
 
 END = time_of("2024-05-01T00:02:15Z")
 SECOND = 1_000_000

@@ -81,8 +81,14 @@ def test_what_are_no_summaries_is_refused(spark, events, stored):
         windows(frame(spark, events), QUERY)
     with pytest.raises(InputError, match="no key column 'rack'"):
         windows(stored, QUERY, by=["rack"])
-    with pytest.raises(Exception, match="the summaries have period"):
+    with pytest.raises(Exception, match="the summaries have period '1m', the query asks for '2m'"):
         windows(stored, Query("10 minutes", "2 minutes")).collect()
+
+
+def test_summaries_of_different_queries_are_not_added_up_and_both_are_named(spark, events, stored):
+    other = summaries(frame(spark, events), QUERY.replace(lateness="90 seconds"), **COLUMNS)
+    with pytest.raises(Exception, match=r"different queries: Query\(size='[0-9a-z]+', .* lateness='1m30s'"):
+        windows(stored.union(other.withColumn("site", f.lit("elsewhere"))), QUERY, by=[]).collect()
 
 
 def replay(spark, frame_of, directory, name, parts):

@@ -7,19 +7,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 import pytest
-from local import (
-    MINUTE,
-    NOON,
-    SECOND,
-    assert_same,
-    end_of,
-    events_of,
-    expected_rows,
-    frame,
-    instants,
-    rows_of,
-    setting,
-)
+from local import MINUTE, NOON, SECOND, assert_same, end_of, events_of, expected_rows, frame, instants, rows_of, setting
 from pyspark.sql import functions as f
 
 from aomg import Query

@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import MINUTE, queries, rows, rule
 
-from aomg.monitor.alerts import Alert, FleetReport, alert_id, time_text
+from aomg.monitor.alerts import Alert, FleetReport, alert_id
 from aomg.monitor.json_lines import JsonLinesSink
 from aomg.monitor.judge import Judge
 from aomg.monitor.rules import build
 from aomg.monitor.state_files import StateFiles
 from aomg.monitor.states import State
+from aomg.times import time_text
 from aomg.web.alert_log import AlertLog
 from aomg.web.alerts_shown import AlertsAsked
 from aomg.web.limits import KnownRule, Limit

@@ -8,16 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from web.remembered import MINUTE, NOON, Row, around, history, many_rows
 
-from aomg.web.csv_text import (
-    alerts_csv,
-    cell,
-    csv_lines,
-    health_csv,
-    heat_map_csv,
-    histogram_csv,
-    key_csv,
-    keys_csv,
-)
+from aomg.web.csv_text import alerts_csv, cell, csv_lines, health_csv, heat_map_csv, histogram_csv, key_csv, keys_csv
 from aomg.web.heat_map import HeatMapAsked, heat_map_answer
 from aomg.web.overview import Filter, KeysAsked, keys_answer
 from aomg.web.parameters import BadRequest

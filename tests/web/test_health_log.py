@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from aomg.monitor.alerts import time_text
 from aomg.monitor.config import EXAMPLE, load
 from aomg.monitor.health import Health
 from aomg.monitor.progress import Progress
 from aomg.monitor.quarantine import Quarantine, Refused
+from aomg.times import time_text
 from aomg.web.health_log import MOST_BATCHES, HealthLog
 
 SECOND = 1_000_000

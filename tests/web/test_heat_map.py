@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from web.remembered import MINUTE, NOON, Row, around, history, many_rows
 
-from aomg.monitor.alerts import time_of, time_text
+from aomg.times import time_of, time_text
 from aomg.web.heat_map import HeatMapAsked, heat_map_answer
 from aomg.web.overview import Filter, KeysAsked, keys_answer
 from aomg.web.parameters import BadRequest

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from web.remembered import MINUTE, NOON, Row, around, history, many_rows, natural
 
-from aomg.monitor.alerts import time_text
+from aomg.times import time_text
 from aomg.web.overview import Filter, KeysAsked, keys_answer, marks_by_key
 from aomg.web.parameters import BadRequest
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aomg.monitor.alerts import time_of, time_text
+from aomg.times import time_of, time_text
 from aomg.web.endpoints import ENDPOINTS
 from aomg.web.parameters import BadRequest, Parameter, asked
 

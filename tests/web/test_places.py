@@ -115,18 +115,18 @@ def test_who_looks_needs_no_secret_of_the_receivers(tmp_path, monkeypatch):
 
 def test_a_configuration_without_the_packages_of_the_monitor_says_what_to_install(tmp_path, monkeypatch):
     monitor = made(tmp_path, keys=2, windows=0)
-    monkeypatch.delitem(sys.modules, "aomg.monitor.sections")
     monkeypatch.setitem(sys.modules, "yaml", None)
-    for name in [name for name in sys.modules if name.startswith("aomg.monitor.yaml")]:
-        monkeypatch.delitem(sys.modules, name)
+    readers = ("config", "sections", "source_section", "query_section", "rule_section", "options", "kinds", "schema")
+    for name in (*readers, "yaml_lines"):
+        monkeypatch.delitem(sys.modules, f"aomg.monitor.{name}", raising=False)
     with pytest.raises(PlaceError, match=r"package yaml; run: pip install 'aomg\[monitor\]'"):
         places(monitor.file)
 
 
-def test_a_folder_is_served_without_spark():
+def test_a_folder_is_served_without_spark_and_without_yaml():
     code = (
         "import sys; import aomg.web.server, aomg.web.command; "
-        "print([name for name in ('pyspark', 'typer') if name in sys.modules])"
+        "print([name for name in ('pyspark', 'typer', 'yaml') if name in sys.modules])"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert told.stdout.strip() == "[]"

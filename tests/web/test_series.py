@@ -9,7 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from web.remembered import MINUTE, NOON, Row, around, history
 
-from aomg.monitor.alerts import time_of
+from aomg.times import time_of
 from aomg.web.parameters import NotFound
 from aomg.web.series import KeyAsked, key_answer
 

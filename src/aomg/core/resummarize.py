@@ -21,13 +21,18 @@ from aomg.query import Query
 
 def refuse_unlike(written: Query, asked: Query) -> None:
     """Refuse a query that summaries of another one cannot answer."""
-    for name in ("counted", "period", "digits", "guarantee"):
-        there, here = getattr(written, name), getattr(asked, name)
-        if there != here:
+    theirs, ours = written.arguments(), asked.arguments()
+    if written.counted != asked.counted:
+        windows = ("windows in time", "windows counted in elements")
+        raise StateError(
+            f"the summaries have {windows[written.counted]}, the query asks for {windows[asked.counted]}; "
+            f"ask with their period: {theirs['period']!r}"
+        )
+    for name in ("period", "digits", "guarantee"):
+        if theirs[name] != ours[name]:
             raise StateError(
-                f"the summaries have {name} {there!r}, the query asks for {here!r}; ask with theirs: "
-                f"Query(size, period={written.period}{'' if written.counted else ' microseconds'}, "
-                f"digits={written.digits}, guarantee={written.guarantee})"
+                f"the summaries have {name} {theirs[name]!r}, the query asks for {ours[name]!r}; ask with theirs: "
+                f"Query(size, period={theirs['period']!r}, digits={theirs['digits']}, guarantee={theirs['guarantee']})"
             )
     missing = [limit for limit in asked.thresholds if limit not in written.thresholds]
     if missing:

@@ -118,7 +118,7 @@ def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[lis
     if checksum != _checksum(content):
         raise StateError("saved bytes are damaged; save again, or start from the stream")
     if fingerprint != bytes.fromhex(query.fingerprint):
-        raise StateError(f"the state is of another query than {query.text()!r}; load it with the query that saved it")
+        raise StateError(f"the state is of another query than {query!r}; load it with the query that saved it")
     reader = _Reader(content)
     registers = [reader.integer() for _ in range(reader.number_of(8))]
     if not _registers_are_sound(query, registers):

@@ -17,18 +17,8 @@ import numpy.typing as npt
 from aomg.core.counts import Counts
 from aomg.core.kernels.registers import INTEGERS, REALS
 from aomg.core.kernels.sortable import EXACT_INTEGERS, round_down, round_up
-from aomg.core.kernels.tallies import (
-    FEW,
-    TALLY_HEAD,
-    pairs_of,
-    read_pairs,
-    scatter,
-    tally_groups,
-    write_tallies,
-)
-from aomg.core.kernels.tallies import (
-    merge_tallies as merge_tallies_kernel,
-)
+from aomg.core.kernels.tallies import FEW, TALLY_HEAD, pairs_of, read_pairs, scatter, tally_groups, write_tallies
+from aomg.core.kernels.tallies import merge_tallies as merge_tallies_kernel
 from aomg.core.sliding import Sliding
 
 Integers = npt.NDArray[np.int64]

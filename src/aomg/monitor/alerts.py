@@ -6,12 +6,10 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Literal
 
-import numpy as np
-
 from aomg.errors import StateError
+from aomg.times import time_of, time_text
 
 Transition = Literal["pending", "firing", "resolved", "inactive"]
 Certainty = Literal["certain", "possible", "no", "no data"]
@@ -159,22 +157,6 @@ def _text_or_null(text: str | None) -> str:
 def canonical(told: Any) -> str:
     """JSON that is the same for the same content: keys sorted, no spaces, ASCII."""
     return _ENCODER.encode(told)
-
-
-@lru_cache(maxsize=4096)  # the alerts and rows of a window end share their times
-def time_text(microseconds: int) -> str:
-    """ISO 8601 in UTC; microseconds only where there are any.
-
-    >>> time_text(0), time_text(1_500_000)
-    ('1970-01-01T00:00:00Z', '1970-01-01T00:00:01.500000Z')
-    """
-    text = str(np.datetime64(microseconds, "us"))
-    return text.removesuffix(".000000") + "Z"
-
-
-def time_of(text: str) -> int:
-    """Microseconds of what `time_text` wrote."""
-    return int(np.datetime64(text.removesuffix("Z"), "us").astype(np.int64))
 
 
 def _bounds(low: float | None, value: float | None, high: float | None) -> tuple[float, float, float]:

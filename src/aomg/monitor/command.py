@@ -14,9 +14,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
+from aomg.durations import duration_text, microseconds
+from aomg.errors import DurationError
 from aomg.monitor.alerts import Alert
 from aomg.monitor.config import EXAMPLE, Config, load
-from aomg.monitor.durations import microseconds, said
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.inspection import inspect
 from aomg.monitor.progress import Progress
@@ -64,7 +65,10 @@ def query(
         if not equals:
             raise ConfigError(f"{text!r} names no label; write it as LABEL=VALUE, such as podset=17")
         labels[label] = value
-    span = timedelta(microseconds=microseconds(last)) if last is not None else None
+    try:
+        span = timedelta(microseconds=microseconds(last, limited=True)) if last is not None else None
+    except DurationError as error:
+        raise ConfigError(f"--last: {error}") from None
     show(console, results, name, by, labels, quantile, last=span, most=most, as_json=as_json)
 
 
@@ -172,7 +176,7 @@ def demo(console: Console, example: Path) -> bool:
     for finding in found.findings:
         told = "[yellow]not found yet" if summary["stopped"] else "[red]not found"
         if finding.alert is not None and finding.after is not None:
-            told = f"[green]found[/] {said(finding.after)} after it began: {finding.alert.rule}"
+            told = f"[green]found[/] {duration_text(finding.after)} after it began: {finding.alert.rule}"
         console.print(f"{finding.incident}: {told}", soft_wrap=True)
     for alert in found.false_alarms:
         console.print(f"[red]false alarm[/]: {alert.rule} {dict(alert.labels)}", soft_wrap=True)

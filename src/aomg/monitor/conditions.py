@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from aomg.monitor.durations import UNITS
+from aomg.durations import UNITS
 from aomg.monitor.intervals import Flags, Interval, Truth, compare
 
 

@@ -14,7 +14,6 @@ quantity       terms joined by + and -; those by * and /; each a name, a number,
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from aomg.monitor.conditions import (
     Arithmetic,
@@ -32,12 +31,10 @@ from aomg.monitor.conditions import (
 )
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.intervals import Truth
+from aomg.monitor.model import QueryConfig
 from aomg.monitor.names import resolve
 from aomg.monitor.tokens import WORDS, Token, tokens
 from aomg.monitor.units import alike, multiplied
-
-if TYPE_CHECKING:
-    from aomg.monitor.config import QueryConfig
 
 DEEPEST = 50
 _COMPARISONS = (">", ">=", "<", "<=", "==", "!=")
@@ -61,7 +58,7 @@ class Expression:
         return self.condition.truth(columns)
 
 
-def parse(text: str, queries: Mapping[str, "QueryConfig"], own: str | None = None) -> Expression:
+def parse(text: str, queries: Mapping[str, QueryConfig], own: str | None = None) -> Expression:
     """Read a condition. Names without a prefix belong to the query `own`, or to the only one there is.
 
     Raises ConfigError with the character and what to write instead.
@@ -94,7 +91,7 @@ def constant(text: str, unit: str | None) -> float:
 class _Reader:
     """Goes through the words once, from left to right."""
 
-    def __init__(self, text: str, queries: Mapping[str, "QueryConfig"], own: str | None) -> None:
+    def __init__(self, text: str, queries: Mapping[str, QueryConfig], own: str | None) -> None:
         self.words = tokens(text)
         self.queries = queries
         self.own = own

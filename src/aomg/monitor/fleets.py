@@ -10,21 +10,18 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aomg.monitor.alert_rules import PlainVerdict, Rule
 from aomg.monitor.alerts import FleetReport
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.intervals import CERTAIN, POSSIBLE, Flags
 from aomg.monitor.joins import Joined
+from aomg.monitor.model import RuleConfig
 from aomg.monitor.rows import Labels
-from aomg.monitor.rules import PlainVerdict, Rule
 from aomg.monitor.verdicts import Evidence
-
-if TYPE_CHECKING:
-    from aomg.monitor.config import RuleConfig
 
 MOST_NAMED = 20
 SHARE = "share"
@@ -127,7 +124,7 @@ class FleetVerdict:
         return f"the switch of {told}, or whatever else all its members share"
 
 
-def fleet_of(rule: "RuleConfig", plain: Rule) -> FleetRule:
+def fleet_of(rule: RuleConfig, plain: Rule) -> FleetRule:
     """Make a fleet rule of a plain one. Raises ConfigError where the fleet or its share cannot be."""
     if rule.share is None or not 0 < rule.share <= 1:
         raise ConfigError("share must be more than 0% and at most 100%, such as 10%")

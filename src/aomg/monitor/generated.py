@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet as pq
 
 from aomg.streams import Podsets
+from aomg.times import microseconds_of
 
 
 class Generator:
@@ -39,7 +39,7 @@ class Generator:
         if self._newest is None:
             return None
         arrived = min((self._newest + 1) * self._rows, self._events) - 1
-        start = int(self._stream.start.astype("datetime64[us]").astype(np.int64))
+        start = microseconds_of(self._stream.start)
         return start + arrived * 1_000_000 // self._stream.rate + self._stream.disorder
 
     @property

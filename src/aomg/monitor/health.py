@@ -28,7 +28,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aomg.monitor.alerts import time_text
+from aomg.times import time_text
 
 if TYPE_CHECKING:
     from aomg.monitor.progress import Progress

@@ -16,22 +16,21 @@ firing     has not held for `keep_firing_for`: resolved (at once if that is 0), 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aomg.durations import duration_text
 from aomg.errors import AomgError
+from aomg.monitor.alert_rules import Rule
 from aomg.monitor.alerts import Alert, Certainty, Transition, alert_id
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.intervals import CERTAIN, POSSIBLE
+from aomg.monitor.model import QueryConfig
 from aomg.monitor.rows import Labels, WindowRows
-from aomg.monitor.rules import Rule
 from aomg.monitor.states import Instance, RuleState, State, by_labels
 from aomg.monitor.targets import Headroom, Target
 from aomg.monitor.verdicts import Evidence, Verdict
-
-if TYPE_CHECKING:
-    from aomg.monitor.config import QueryConfig
+from aomg.times import time_text
 
 Windows = Mapping[str, WindowRows]
 """The rows of one window end, by query."""
@@ -56,7 +55,7 @@ class Active:
 class Judge:
     """The rules of a configuration. It has no state of its own: `step` takes one and returns the next."""
 
-    def __init__(self, rules: Sequence[Rule | Target], queries: Mapping[str, "QueryConfig"]) -> None:
+    def __init__(self, rules: Sequence[Rule | Target], queries: Mapping[str, QueryConfig]) -> None:
         self.rules = [rule for rule in rules if isinstance(rule, Rule)]
         self.targets = [rule for rule in rules if isinstance(rule, Target)]
         self.queries = queries
@@ -131,11 +130,19 @@ class Judge:
             period = self.queries[query].query.period
             for window in windows:
                 if state.judged is not None and window.end <= state.judged:
-                    raise OrderError(f"a window of {query} ends at {window.end}; {state.judged} was judged already")
+                    raise OrderError(
+                        f"a window of {query} ends at {time_text(window.end)}; "
+                        f"{time_text(state.judged)} was judged already"
+                    )
                 if window.end % period:
-                    raise OrderError(f"a window of {query} ends at {window.end}, no multiple of its period {period}")
+                    raise OrderError(
+                        f"a window of {query} ends at {time_text(window.end)}, "
+                        f"no multiple of its period {duration_text(period)}"
+                    )
                 if query in found.setdefault(window.end, {}):
-                    raise OrderError(f"there are two windows of {query} that end at {window.end}; join their rows")
+                    raise OrderError(
+                        f"there are two windows of {query} that end at {time_text(window.end)}; join their rows"
+                    )
                 found[window.end][query] = window
         return found
 

@@ -10,12 +10,13 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, TypeVar
 
-from aomg.generate import GenerateError, count
-from aomg.monitor import durations
+from aomg.durations import microseconds
+from aomg.errors import DurationError
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.schema import Field, Kind, Refused, nearest
 from aomg.monitor.secret import Secret, mentions_environment, names_a_secret, redacted, with_environment
 from aomg.monitor.yaml_lines import Node
+from aomg.whole_numbers import count_of
 
 T = TypeVar("T")
 
@@ -58,10 +59,7 @@ def whole(least: int = 0, most: int = 1 << 53) -> Kind[int]:
     def kind(given: Field) -> int:
         value = given.node.value
         if isinstance(value, (str, float)):
-            try:
-                value = count(given.node.text)
-            except GenerateError:
-                value = None
+            value = count_of(given.node.text)
         if isinstance(value, bool) or not isinstance(value, int):
             given.refuse(f"must be a whole number such as 1000, 500k or 12M, and is {given.shown()}")
         if not least <= value <= most:
@@ -97,18 +95,16 @@ def share(given: Field) -> float:
 
 
 def duration(given: Field) -> int:
-    """A duration, in microseconds."""
-    if not isinstance(given.node.value, str):
-        if isinstance(given.node.value, (dict, list, bool)) or given.node.value is None:
-            given.refuse(f"must be a duration such as 90s or 5 minutes, and is {given.node.kind}")
-        written = given.node.text
-        given.refuse(f"is {written} without a unit; write {written}s, {written}m or {written}h")
+    """A duration of at most a hundred years, in microseconds."""
+    node = given.node
+    if isinstance(node.value, (dict, list, bool)) or node.value is None:
+        given.refuse(f"must be a duration such as 90s or 5 minutes, and is {node.kind}")
     try:
-        return durations.microseconds(given.node.value)
-    except ConfigError as problem:
-        if redacted(given.node.value) != given.node.value:
-            given.refuse("is no duration; write a number and a unit, such as 90s, 5m, 1h30m or 10 seconds")
-        given.refuse(f"is no good: {problem.message}")
+        return microseconds(node.text, limited=True)
+    except DurationError as error:
+        if redacted(node.text) != node.text:
+            given.refuse(f"must be a duration such as 90s or 5 minutes, and is {given.shown()}")
+        raise ConfigError(f"{given.name}: {error}", node.line) from None
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,16 @@
 """What the quantities of a query are called in conditions and annotations, and what to do about a name that is not."""
 
-import re
 from collections.abc import Mapping
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from aomg.monitor.conditions import Column, Flag
 from aomg.monitor.errors import ConfigError
-from aomg.spark.columns import quantile_name, threshold_name
-
-if TYPE_CHECKING:
-    from aomg.monitor.config import QueryConfig
-
-_QUANTILE = re.compile(r"p([0-9]{1,3})(?:_([0-9]{1,7}))?")
-_THRESHOLD = re.compile(r"below_(minus_)?([0-9]+)(?:_([0-9]+))?")
+from aomg.monitor.model import QueryConfig
+from aomg.names import quantile_name, quantile_of, threshold_name, threshold_of
 
 
-def columns_of(config: "QueryConfig") -> dict[str, Column | Flag]:
+def columns_of(config: QueryConfig) -> dict[str, Column | Flag]:
     """Everything that can be read of a query, by name."""
     found: dict[str, Column | Flag] = {}
     for name in (*(quantile_name(q) for q in config.query.quantiles), "min", "max"):
@@ -28,7 +21,7 @@ def columns_of(config: "QueryConfig") -> dict[str, Column | Flag]:
     return found
 
 
-def resolve(text: str, queries: Mapping[str, "QueryConfig"], own: str | None, place: str = "") -> Column | Flag:
+def resolve(text: str, queries: Mapping[str, QueryConfig], own: str | None, place: str = "") -> Column | Flag:
     """Return what `p99` (of the rule's own query) or `inbound.p99` means; errors tell the place: " at character 5"."""
     first, *rest = text.split(".")
     if first not in queries:
@@ -49,7 +42,7 @@ def resolve(text: str, queries: Mapping[str, "QueryConfig"], own: str | None, pl
     return _column(".".join(rest), text, queries[first], place)
 
 
-def _column(name: str, text: str, config: "QueryConfig", place: str) -> Column | Flag:
+def _column(name: str, text: str, config: QueryConfig, place: str) -> Column | Flag:
     known = columns_of(config)
     if name in known:
         return known[name]
@@ -58,24 +51,24 @@ def _column(name: str, text: str, config: "QueryConfig", place: str) -> Column |
     )
 
 
-def _remedy(name: str, known: Mapping[str, Column | Flag], config: "QueryConfig") -> str:
+def _remedy(name: str, known: Mapping[str, Column | Flag], config: QueryConfig) -> str:
     """What to add to the query, or which name was meant."""
-    if match := _QUANTILE.fullmatch(name):
-        quantile = (Decimal(f"{match[1]}.{match[2] or 0}") / 100).normalize()
+    quantile = quantile_of(name)
+    if quantile is not None:
         if 0 < quantile <= 1 and quantile_name(quantile) == name:
             return f"; add {quantile:f} to quantiles of {config.name}"
-        if quantile > 1 and match[2] is None:  # p999 is how some write p99.9
-            meant = Decimal(f"0.{match[1]}").normalize()
+        if quantile > 1 and "_" not in name:  # p999 is how some write p99.9
+            meant = Decimal(f"0.{name[1:]}").normalize()
             added = "" if quantile_name(meant) in known else f", and add {meant:f} to quantiles of {config.name}"
             return f"; write {quantile_name(meant)}{added}"
         return f"; did you mean {quantile_name(quantile)}?" if quantile_name(quantile) in known else ""
-    if match := _THRESHOLD.fullmatch(name):
-        sign = "-" if match[1] else ""
-        return f"; add {sign}{match[2]}{'.' + match[3] if match[3] else ''} to thresholds of {config.name}"
+    threshold = threshold_of(name)
+    if threshold is not None:
+        return f"; add {threshold:f} to thresholds of {config.name}"
     close = get_close_matches(name, known, n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _there_are(queries: Mapping[str, "QueryConfig"], name: str) -> str:
+def _there_are(queries: Mapping[str, QueryConfig], name: str) -> str:
     close = get_close_matches(name, queries, n=1)
     return f"there are {', '.join(queries)}" + (f"; did you mean {close[0]}?" if close else "")

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from aomg.monitor.result_folder import alone, compacted_with, days, file_name, is_compacted, newest, sweep
 from aomg.monitor.result_rows import SCHEMA, LabelNames, codes, stored
 from aomg.monitor.whole_files import SinkError, flush_folder, put, reason
+from aomg.times import DAY, day_text
 
 _STREAM = "_stream"
-_MICROSECONDS_A_DAY = 86_400_000_000
 
 
 class ParquetSink:
@@ -91,9 +91,9 @@ class ParquetSink:
 
 def by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """Rows apart by the day of their window's end, in UTC."""
-    number = codes(rows["end"]) // _MICROSECONDS_A_DAY
+    number = codes(rows["end"]) // DAY
     for day in np.unique(number):
-        yield str(np.datetime64(int(day), "D")), rows.filter(pa.array(number == day))
+        yield day_text(int(day) * DAY), rows.filter(pa.array(number == day))
 
 
 def content(rows: pa.Table) -> bytes:

@@ -6,10 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from aomg.errors import QueryError
-from aomg.monitor.config import QueryConfig
-from aomg.monitor.durations import said
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.kinds import boolean, duration, listed, one_of, optional, table, text
+from aomg.monitor.model import QueryConfig
 from aomg.monitor.schema import Field, Kind, Section, nearest
 from aomg.monitor.source_section import NUMERIC
 from aomg.query import FewK, Query
@@ -61,19 +60,6 @@ def _query(columns: Mapping[str, str] | None) -> Kind[QueryConfig]:
 
 def _built(section: Section, asked: dict[str, Any]) -> Query:
     """Build the query; what it refuses is told at the line of the argument that the message begins with."""
-    size, period = asked["size"], asked["period"]
-    for key in ("size", "period"):
-        if not asked[key]:
-            raise ConfigError(
-                f"{section.field.name}.{key} must be longer than nothing, such as 1 minute", section.line_of(key)
-            )
-    if size % period:
-        below = size // period * period
-        nearby = f"{said(below)} or {said(below + period)}" if below else said(period)
-        raise ConfigError(
-            f"{section.field.name}.size, {said(size)}, is no multiple of the period, {said(period)}; make it {nearby}",
-            section.line_of("size"),
-        )
     spans = {key: timedelta(microseconds=asked[key]) for key in _WINDOW if key in asked}
     try:
         return Query(**{**asked, **spans})

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from aomg.monitor.alerts import Alert
 from aomg.streams import Incident
+from aomg.times import microseconds_of
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def rehearsed(incidents: Sequence[Incident], alerts: Sequence[Alert], label: str
     of_none = list(fired)
     findings = []
     for incident in incidents:
-        start, end = (int(time.astype("datetime64[us]").astype(np.int64)) for time in (incident.start, incident.end))
+        start, end = (microseconds_of(time) for time in (incident.start, incident.end))
         podsets = {str(podset) for podset in incident.podsets}
         mine = [a for a in fired if a.labels.get(label) in podsets and a.end > start and a.start < end]
         of_none = [alert for alert in of_none if alert not in mine]

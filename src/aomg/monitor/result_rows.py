@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aomg.errors import InputError
-from aomg.monitor.alerts import time_text
 from aomg.monitor.rows import NO_QUERY
+from aomg.times import time_text
 
 LabelNames = Mapping[str, Sequence[str]]
 """What the labels of each query are called."""

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from aomg.durations import duration_text, microseconds
 from aomg.errors import AomgError
-from aomg.monitor.durations import said
 from aomg.monitor.result_folder import days
 from aomg.monitor.result_rows import SCHEMA, codes, labels_key
+from aomg.times import day_text, microseconds_of
 
 _TRIES = 5
 
@@ -67,15 +68,16 @@ def read(
 
 
 def _between(there: list[str], since: datetime | None, until: datetime | None) -> list[str]:
-    first = str(np.datetime64(_microseconds(since), "us").astype("datetime64[D]")) if since else ""
-    final = str(np.datetime64(_microseconds(until), "us").astype("datetime64[D]")) if until else "9999-12-31"
+    first = day_text(_microseconds(since)) if since else ""
+    final = day_text(_microseconds(until)) if until else "9999-12-31"
     return [day for day in there if first <= day <= final]
 
 
 def _microseconds(time: datetime) -> int:
-    if time.tzinfo is None:
-        raise ResultsError(f"{time} has no time zone; add one, such as Z")
-    return int((time - datetime.fromisoformat("1970-01-01T00:00:00Z")) / timedelta(microseconds=1))
+    try:
+        return microseconds_of(time)
+    except ValueError as error:
+        raise ResultsError(str(error)) from None
 
 
 def _wanted(query: str | None, since: datetime | None, until: datetime | None) -> ds.Expression | None:
@@ -163,6 +165,6 @@ def _nothing(
         return f"{folder} has no results of a query {query!r}; {there_are(query, stored)}"
     if labels:
         asked = ", ".join(f"{name}={value}" for name, value in labels.items())
-        time = f"the {said(last // timedelta(microseconds=1))} up to the newest" if last is not None else "that time"
+        time = f"the {duration_text(microseconds(last))} up to the newest" if last is not None else "that time"
         return f"{folder} has no results with {asked} in {time}; leave some of it out, or ask for more time"
     return f"{folder} has no results in that time; those that are there are of {there[0]} to {there[-1]}"

@@ -6,7 +6,7 @@ The order of the rows in the table does not matter: they are sorted by their lab
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from aomg.errors import InputError
 from aomg.monitor.intervals import Flags, Interval, Reals
-
-if TYPE_CHECKING:
-    from aomg.monitor.config import QueryConfig
+from aomg.monitor.model import QueryConfig
 
 Labels = tuple[str | None, ...]
 """The key of a row: a value for each label of its query, None where the key is null."""
@@ -68,7 +66,7 @@ class WindowRows:
         return Interval.between(low, value, high)
 
 
-def windows_of(table: pa.Table, queries: Mapping[str, "QueryConfig"]) -> dict[str, list[WindowRows]]:
+def windows_of(table: pa.Table, queries: Mapping[str, QueryConfig]) -> dict[str, list[WindowRows]]:
     """Return the windows of every query, those that end first first; an empty list where a query has none.
 
     Raises InputError for rows of an unknown query, with other labels than it has, or two of one key and window.
@@ -84,7 +82,7 @@ def windows_of(table: pa.Table, queries: Mapping[str, "QueryConfig"]) -> dict[st
     return {name: list(_windows(table.filter(pc.equal(names, name)), config)) for name, config in queries.items()}
 
 
-def _windows(table: pa.Table, config: "QueryConfig") -> Iterator[WindowRows]:
+def _windows(table: pa.Table, config: QueryConfig) -> Iterator[WindowRows]:
     if not len(table):
         return
     ends = _times(table["end"])
@@ -127,7 +125,7 @@ def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     return column.combine_chunks().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def _label_columns(labels: pa.ListArray, config: "QueryConfig") -> list[tuple[pa.Array, NDArray[np.int64]]]:
+def _label_columns(labels: pa.ListArray, config: QueryConfig) -> list[tuple[pa.Array, NDArray[np.int64]]]:
     """Each label of all rows, and its rank among the label's texts; nothing is the least."""
     width = len(config.labels)
     lengths = pc.list_value_length(labels)
@@ -145,7 +143,7 @@ def _label_columns(labels: pa.ListArray, config: "QueryConfig") -> list[tuple[pa
     return found
 
 
-def _refuse_twice(ends: NDArray[np.int64], ranks: list[NDArray[np.int64]], config: "QueryConfig") -> None:
+def _refuse_twice(ends: NDArray[np.int64], ranks: list[NDArray[np.int64]], config: QueryConfig) -> None:
     same = np.diff(ends) == 0
     for rank in ranks:
         same &= np.diff(rank) == 0

@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from aomg.monitor.config import RuleConfig
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.kinds import duration, listed, one_of, share, table, text, whole
+from aomg.monitor.model import RuleConfig
 from aomg.monitor.query_section import name_of
 from aomg.monitor.schema import Field, Kind, Section, nearest
 

@@ -6,16 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aomg.monitor.config import (
-    Config,
-    QuarantineConfig,
-    ReceiverConfig,
-    SinkConfig,
-    SinksConfig,
-    SourceConfig,
-)
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.kinds import Folder, boolean, duration, listed, one_of, secret_text, table, text, whole
+from aomg.monitor.model import Config, QuarantineConfig, ReceiverConfig, SinkConfig, SinksConfig, SourceConfig
 from aomg.monitor.query_section import queries
 from aomg.monitor.rule_section import groups
 from aomg.monitor.schema import Enough, Field, Kind, Problems, Refused, Section

@@ -15,12 +15,12 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from aomg.monitor.alerts import time_text
 from aomg.monitor.ranking import Ranked, Ranking, chosen_quantile, ranked
 from aomg.monitor.result_folder import days
 from aomg.monitor.result_rows import plain
 from aomg.monitor.results import read
 from aomg.monitor.sinks import brief, title_of
+from aomg.times import DAY, day_text, time_text
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 24
@@ -81,7 +81,7 @@ def show(
 
 def _has_older(folder: Path, rows: pa.Table) -> bool:
     """Whether there are results of days that were not read to their beginning."""
-    return days(folder)[0] <= time_text(_span(rows)[1] - _A_DAY // timedelta(microseconds=1))[:10]
+    return days(folder)[0] <= day_text(_span(rows)[1] - DAY)
 
 
 def _said_on(status: Status) -> Callable[[str, int, int], None]:

@@ -5,12 +5,11 @@ import zoneinfo
 from pathlib import Path
 from typing import Any
 
-from aomg.monitor.config import GenerateConfig, KafkaConfig, Options, SourceConfig
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.kinds import Folder, boolean, number, one_of, secret_text, table, text, whole
+from aomg.monitor.model import GenerateConfig, KafkaConfig, Options, SourceConfig
 from aomg.monitor.options import options
 from aomg.monitor.schema import Field, Kind, Section, nearest
-from aomg.streams.podsets import SCHEMA
 
 KINDS = ("parquet", "csv", "jsonl", "kafka", "generate")
 TYPES = ("string", "int", "long", "double", "boolean", "timestamp")
@@ -24,7 +23,9 @@ _ELSEWHERE = {
     "bool": "boolean",
 }
 _FORMATS = ("iso", "epoch_s", "epoch_ms", "epoch_us")
-_GENERATED = {"int32": "int", "int64": "long"}
+PODSETS = {"ts": "timestamp", "src_podset": "int", "dst_podset": "int", "rtt_us": "long"}
+"""The columns of the generated stream (`aomg.streams.podsets`): who only reads a configuration generates nothing."""
+
 _FASTEST = 1_000_000
 _NOT_REAL_ZONES = ("localtime", "posixrules", "Factory")
 
@@ -99,10 +100,9 @@ def _generated(section: Section, line: int) -> SourceConfig:
     generated = section.take("generate", _generate)
     own = ("time_format", "time_zone", "columns", "files_per_batch", "options", "parquet", "csv", "jsonl", "kafka")
     section.close(why=dict.fromkeys(own, "is not for generate, which knows its columns"))
-    columns = {field.name: _GENERATED.get(str(field.type), "timestamp") for field in SCHEMA}
-    if columns.get(time) != "timestamp":
+    if PODSETS.get(time) != "timestamp":
         raise ConfigError("source.time must be ts: that is the time column of podsets", section.line_of("time"))
-    return SourceConfig("generate", line, time, columns=columns, generate=generated)
+    return SourceConfig("generate", line, time, columns=dict(PODSETS), generate=generated)
 
 
 def _generate(given: Field) -> GenerateConfig:

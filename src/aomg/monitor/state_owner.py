@@ -8,6 +8,7 @@ from aomg.monitor.assembly import checkpoint_of
 from aomg.monitor.config import Config
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.whole_files import put
+from aomg.query import readable
 
 _FILE = "queries.json"
 
@@ -28,7 +29,7 @@ def claim_state(config: Config) -> None:
         raise StateError(f"{file} is damaged; put it back from a copy, or begin with a new state folder") from error
     # by their places: names are for rules and results, the plan does not know them
     differing = [
-        f"{now[0] or before[0]} was {before[1]!r} and is {now[1]!r}"
+        f"{now[0] or before[0]} was {readable(before[1])!r} and is {readable(now[1])!r}"
         for before, now in zip_longest(known, asked.items(), fillvalue=("", "not there"))
         if before[1] != now[1]
     ]

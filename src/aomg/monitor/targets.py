@@ -6,20 +6,18 @@ an interval as the quantile has: low..high always holds.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from aomg.monitor.alerts import time_text
 from aomg.monitor.conditions import Column
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.expressions import constant
 from aomg.monitor.intervals import Interval
+from aomg.monitor.model import QueryConfig, RuleConfig
 from aomg.monitor.names import resolve
 from aomg.monitor.rows import Labels, WindowRows
-
-if TYPE_CHECKING:
-    from aomg.monitor.config import QueryConfig, RuleConfig
+from aomg.times import time_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +73,7 @@ class Target:
         return [self.headroom(part) for part in rows]
 
 
-def target_of(rule: "RuleConfig", queries: Mapping[str, "QueryConfig"]) -> Target:
+def target_of(rule: RuleConfig, queries: Mapping[str, QueryConfig]) -> Target:
     """Return the target of a configuration. Raises ConfigError with what to do."""
     if rule.quantile is None or rule.at_most is None:
         raise ConfigError("a target needs quantile and at_most, such as quantile: p99 and at_most: 200ms")

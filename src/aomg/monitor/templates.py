@@ -19,9 +19,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from aomg.monitor.alerts import Alert, time_text
-from aomg.monitor.durations import UNITS
+from aomg.durations import UNITS
+from aomg.monitor.alerts import Alert
 from aomg.monitor.errors import ConfigError
+from aomg.times import time_text
 
 LONGEST_TEXT = 4_000
 FIELDS = ("alert", "group", "transition", "certainty", "value", "count", "start", "end", "started")

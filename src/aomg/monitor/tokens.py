@@ -6,13 +6,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
-from aomg.monitor.durations import UNITS
+from aomg.durations import MICROSECONDS
 from aomg.monitor.errors import ConfigError
 
 LONGEST_TEXT = 1_000
 LARGEST_NUMBER = Fraction(10) ** 300
 
-_TIMES = {**UNITS, "µs": 1, "μs": 1, "m": 60_000_000, "h": 3_600_000_000}
+_TIMES = {unit: MICROSECONDS[unit] for unit in ("us", "µs", "μs", "ms", "s", "m", "h")}
 _WORD = re.compile(
     r"(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?)(?:\s*(?P<unit>%|[^\W\d_]+))?"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*)"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from aomg.monitor.alerts import time_text
+from aomg.times import time_text
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 10_000_000

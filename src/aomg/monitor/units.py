@@ -5,8 +5,8 @@ Plain numbers are taken in the unit of the quantity they meet, so that `p99 > 40
 
 from fractions import Fraction
 
+from aomg.durations import UNITS
 from aomg.monitor.conditions import Arithmetic, Column, Constant, Quantity, leaves
-from aomg.monitor.durations import UNITS
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.tokens import LARGEST_NUMBER, Token
 

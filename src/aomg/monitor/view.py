@@ -17,14 +17,15 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from aomg.monitor.alerts import Alert, time_text
+from aomg.durations import duration_text
+from aomg.monitor.alerts import Alert
 from aomg.monitor.config import Config, QueryConfig
-from aomg.monitor.durations import said
 from aomg.monitor.judge import Active
 from aomg.monitor.progress import Progress
 from aomg.monitor.rows import WindowRows
 from aomg.monitor.running import Monitor
 from aomg.monitor.sinks import brief, labels_text, title_of
+from aomg.times import time_text
 
 KEYS = 8
 ALERTS = 8
@@ -165,7 +166,7 @@ def _length(seconds: float) -> str:
     """
     if seconds >= 2 * 86_400:
         return f"{seconds // 86_400:,.0f} days"
-    return said(int(seconds // 60) * 60_000_000) if seconds >= 600 else f"{seconds:,.0f} s"
+    return duration_text(int(seconds // 60) * 60_000_000) if seconds >= 600 else f"{seconds:,.0f} s"
 
 
 def _estimate(value: float, low: float, high: float) -> Text:

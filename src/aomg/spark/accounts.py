@@ -12,11 +12,7 @@ from aomg.errors import InputError
 from aomg.query import Query
 from aomg.spark.columns import FIXED, arrow_time, names_of
 from aomg.spark.level2 import Answer, by_shard, slide
-from aomg.spark.parcels import (
-    NEVER,
-    PARCELS,
-    unpack,
-)
+from aomg.spark.parcels import NEVER, PARCELS, unpack
 from aomg.spark.stream.summaries import summaries_of
 
 

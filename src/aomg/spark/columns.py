@@ -17,7 +17,6 @@ And the rows of summaries, one per key and sub-window: the by columns, `sub_wind
 """
 
 from collections.abc import Sequence
-from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,30 +27,13 @@ from aomg.core.kernels.registers import HEAD_COUNT, HEAD_MAXIMUM, HEAD_MINIMUM
 from aomg.core.keyed import Closed
 from aomg.core.paper.theorem import theorem_1
 from aomg.errors import InputError
+from aomg.names import quantile_name, threshold_name
 from aomg.query import Query
 from aomg.result import METHODS, Results
-from aomg.spark.parcels import (
-    binaries,
-)
+from aomg.spark.parcels import binaries
 
 FIXED = ("window", "count", "min", "max", "sub_windows", "burst")
 SUMMARY = ("sub_window", "count", "min", "max", "summary", "query")
-
-
-def _text(number: Decimal) -> str:
-    """Plain decimal text that can be part of a name."""
-    plain = format(number.normalize(), "f")
-    return plain.replace("-", "minus_").replace(".", "_")
-
-
-def quantile_name(quantile: Decimal) -> str:
-    """0.5 is p50, 0.999 is p99_9, 0.005 is p0_5 and 1 is p100."""
-    return "p" + _text(quantile * 100)
-
-
-def threshold_name(threshold: float) -> str:
-    """500.0 is below_500, 0.25 is below_0_25."""
-    return "below_" + _text(Decimal(repr(threshold)))
 
 
 def names_of(query: Query) -> list[str]:

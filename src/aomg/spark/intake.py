@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from aomg.errors import InputError
-from aomg.query import Query, microseconds
+from aomg.query import Query, duration_argument
 
 FUTURE = (1 << 63) - 1  # the time of an event that lies too far beyond the clock
 _NUMBERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType)
@@ -139,7 +139,7 @@ def stream_columns(source: Source, query: Query, clock: Any, max_clock_skew: Any
     micros = microseconds_of(quoted(source.time), source.time_type)
     future = f.lit(False)
     if clock is not None:
-        limit = f.unix_micros(_clock(clock)) + f.lit(microseconds(max_clock_skew, "max_clock_skew"))
+        limit = f.unix_micros(_clock(clock)) + f.lit(duration_argument(max_clock_skew, "max_clock_skew"))
         future = f.coalesce(micros > limit, f.lit(False))
     time = f.when(future, f.lit(FUTURE)).otherwise(micros)
     return source.events.select(*keys, time.alias("time"), _value(source).alias("value"))

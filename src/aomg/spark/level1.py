@@ -16,19 +16,8 @@ from aomg.core.keyed import COUNTS
 from aomg.core.tally import Tallies, merge_tallies, tally
 from aomg.query import Query
 from aomg.spark.intake import FUTURE
-from aomg.spark.keys import (
-    key_ids,
-    shard_numbers,
-)
-from aomg.spark.parcels import (
-    FIRST,
-    NEVER,
-    in_tables,
-    pack,
-    parcel,
-    rows_table,
-    sorted_rows,
-)
+from aomg.spark.keys import key_ids, shard_numbers
+from aomg.spark.parcels import FIRST, NEVER, in_tables, pack, parcel, rows_table, sorted_rows
 from aomg.spark.worker import fleet_of
 
 Integers = npt.NDArray[np.int64]

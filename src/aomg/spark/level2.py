@@ -15,13 +15,7 @@ import pyarrow as pa
 from aomg.core.keyed import COUNTS, LIVE, Closed, Rows
 from aomg.query import Query
 from aomg.spark.columns import result_table, summary_table
-from aomg.spark.parcels import (
-    FIRST,
-    NEVER,
-    rows_table,
-    sorted_rows,
-    unpack,
-)
+from aomg.spark.parcels import FIRST, NEVER, rows_table, sorted_rows, unpack
 from aomg.spark.stored import answerable
 from aomg.spark.worker import fleet_of
 

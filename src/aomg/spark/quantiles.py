@@ -15,17 +15,10 @@ from aomg.query import Query
 from aomg.spark import settings
 from aomg.spark.columns import SUMMARY, arrow_time, names_of, refuse_clash, result_schema, summary_schema
 from aomg.spark.intake import Source, batch_columns, checked, microseconds_of, quoted
-from aomg.spark.keys import (
-    shard_ids,
-)
-from aomg.spark.level1 import (
-    Level1,
-    TimeBy,
-)
+from aomg.spark.keys import shard_ids
+from aomg.spark.level1 import Level1, TimeBy
 from aomg.spark.level2 import Answer, Level2
-from aomg.spark.parcels import (
-    PARCELS,
-)
+from aomg.spark.parcels import PARCELS
 from aomg.spark.stored import Repack
 from aomg.spark.stream.processor import stream_answers, warm_state
 

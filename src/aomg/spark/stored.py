@@ -16,19 +16,8 @@ from aomg.core.keyed import SUMMARY
 from aomg.core.resummarize import Recast
 from aomg.errors import StateError
 from aomg.query import Query
-from aomg.spark.keys import (
-    key_ids,
-    shard_numbers,
-)
-from aomg.spark.parcels import (
-    FIRST,
-    NEVER,
-    by_columns,
-    in_tables,
-    pack,
-    parcel,
-    rows_table,
-)
+from aomg.spark.keys import key_ids, shard_numbers
+from aomg.spark.parcels import FIRST, NEVER, by_columns, in_tables, pack, parcel, rows_table
 
 _TOGETHER = 1 << 16  # summaries that are packed at once
 
@@ -116,8 +105,8 @@ def answerable(table: pa.Table, query: Query) -> pa.Table:
             recast.check(records[row])
             if group and written[row] != written[before]:
                 raise StateError(
-                    f"the summaries of sub-window {number[row]} were written by different queries: {written[before]!r} "
-                    f"and {written[row]!r}; roll up each kind on its own"
+                    f"the summaries of sub-window {number[row]} were written by different queries: "
+                    f"{Query.parse(written[before])!r} and {Query.parse(written[row])!r}; roll up each kind on its own"
                 )
             group.append(records[row])
         last = at + 1 == order.size

@@ -12,7 +12,7 @@ from typing import Any
 
 from aomg.errors import AomgError
 from aomg.monitor.alerts import Alert
-from aomg.monitor.config import Config
+from aomg.monitor.model import Config
 from aomg.monitor.state_files import StateFiles
 from aomg.monitor.states import Instance, State
 from aomg.web.alert_objects import AlertObjects, Shown, Whose

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from aomg.monitor.alerts import Alert, alert_id, time_text
+from aomg.monitor.alerts import Alert, alert_id
 from aomg.monitor.states import Instance
+from aomg.times import time_text
 from aomg.web.limits import KnownRule
 from aomg.web.reasons import active_reason, bare_reason, ended_reason
 

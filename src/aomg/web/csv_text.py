@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from aomg.monitor.alerts import time_text
+from aomg.times import time_text
 from aomg.web.history import QueryHistory
 from aomg.web.key_order import AlertMarks, marks_by_key, matching_rows, sort_of
 from aomg.web.overview import KeysAsked, key_rows, window_at

@@ -1,36 +1,11 @@
-"""The names of estimates: p99_9 is the quantile 0.999 and reads p99.9; below_500 is the share of events up to 500."""
+"""Which estimate of a query is looked at: the one that was asked for, or the usual one."""
 
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
 
 from aomg.monitor.results import there_are
+from aomg.names import quantile_of
 from aomg.web.history import QueryHistory
 from aomg.web.parameters import BadRequest, shown
-
-
-def quantile_of(name: str) -> float | None:
-    """The quantile that a name stands for; None for anything else.
-
-    >>> quantile_of("p99_9"), quantile_of("p50"), quantile_of("below_500")
-    (0.999, 0.5, None)
-    """
-    if not name.startswith("p"):
-        return None
-    try:
-        return float(Decimal(name[1:].replace("_", ".")) / 100)
-    except InvalidOperation:
-        return None
-
-
-def estimate_title(name: str) -> str:
-    """A name as people write it.
-
-    >>> estimate_title("p99_9"), estimate_title("below_0_25"), estimate_title("below_minus_5")
-    ('p99.9', 'below 0.25', 'below -5')
-    """
-    if name.startswith("below_"):
-        return "below " + name.removeprefix("below_").replace("minus_", "-").replace("_", ".")
-    return name.replace("_", ".") if quantile_of(name) is not None else name
 
 
 def quantiles_of(history: QueryHistory) -> list[str]:

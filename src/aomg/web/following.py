@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aomg.monitor.result_folder import batches_in, is_compacted
+from aomg.times import DAY
 from aomg.web.history import History
-from aomg.web.result_files import DAY, Identity, Listing, Name, ResultFile
+from aomg.web.result_files import Identity, Listing, Name, ResultFile
 from aomg.web.result_tables import tables
 
 _FIRST_ROWS, _MOST_ROWS = 1 << 13, 1 << 17

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from aomg.monitor.alerts import time_of, time_text
-from aomg.monitor.config import Config
 from aomg.monitor.health import FILE, OLDER
+from aomg.monitor.model import Config
+from aomg.times import time_of, time_text
 from aomg.web.appended import Appended
 from aomg.web.health_shown import Health, lag_seconds
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from aomg.monitor.alerts import time_of, time_text
 from aomg.monitor.health import FAILED, SIGN_OF_LIFE_SECONDS
+from aomg.times import time_of, time_text
 from aomg.web.reasons import lasting
 
 _SECOND = 1_000_000

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from aomg.monitor.alerts import time_text
+from aomg.times import time_text
 from aomg.web.decimals import listed, nearest
 from aomg.web.estimate_names import usual_estimate
 from aomg.web.history import QueryHistory

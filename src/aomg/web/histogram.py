@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 
 from aomg.core.histogram import histogram
 from aomg.errors import AomgError
-from aomg.monitor.alerts import time_text
 from aomg.query import Query
+from aomg.times import time_text
 from aomg.web.parameters import NotFound
 from aomg.web.remembered import Remembered
 

@@ -6,14 +6,13 @@ between quantities (`p99_9 > 20 * p50`) have no line to draw.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from aomg.monitor.alert_rules import Rule
 from aomg.monitor.conditions import Column, Comparison, Condition, Constant, Joint, Not
-from aomg.monitor.config import Config
 from aomg.monitor.errors import ConfigError
-
-if TYPE_CHECKING:
-    from aomg.monitor.rules import Rule
+from aomg.monitor.model import Config
+from aomg.monitor.rules import build
 
 _TURNED_ROUND = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "==", "!=": "!="}
 _OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "==": "!=", "!=": "=="}
@@ -45,8 +44,6 @@ class KnownRule:
 
 def limits_of(config: Config) -> tuple[Limit, ...]:
     """All limits, each once, in the order of the file. Rules that cannot be built have none."""
-    from aomg.monitor.rules import Rule, build  # not above: it needs Spark, which those who only look may lack
-
     found: dict[Limit, None] = {}
     for rule in config.rules:
         try:
@@ -63,8 +60,6 @@ def limits_of(config: Config) -> tuple[Limit, ...]:
 
 def known_rules(config: Config) -> Mapping[tuple[str, str], KnownRule]:
     """What the configuration says of every alert, by group and name."""
-    from aomg.monitor.rules import Rule, build
-
     found = {}
     for rule in config.rules:
         try:
@@ -77,7 +72,7 @@ def known_rules(config: Config) -> Mapping[tuple[str, str], KnownRule]:
     return found
 
 
-def _limits(rule: "Rule") -> Iterator[Limit]:
+def _limits(rule: Rule) -> Iterator[Limit]:
     for column, operator, value in _comparisons(rule.expression.condition):
         yield Limit(column.query, column.name, value, operator, rule.name, rule.group)
 

@@ -7,20 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aomg.monitor.alerts import time_text
+from aomg.times import time_text
 from aomg.web.decimals import down, intervals, listed, nearest, up
 from aomg.web.estimate_names import usual_estimate
 from aomg.web.history import QueryHistory, Window
-from aomg.web.key_order import (
-    AlertMarks,
-    Filter,
-    Marks,
-    Order,
-    marks_by_key,
-    matching_rows,
-    sort_of,
-    widths,
-)
+from aomg.web.key_order import AlertMarks, Filter, Marks, Order, marks_by_key, matching_rows, sort_of, widths
 from aomg.web.silent import ShownRows, shown_rows, silent_keys
 from aomg.web.time_columns import Integers, between, ends_of, highest, period_of, time_columns
 

@@ -7,17 +7,17 @@ texts that are too long, times and numbers that are none, or out of bounds.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from aomg.errors import AomgError
 from aomg.monitor.results import there_are
+from aomg.times import microseconds_of
 
 MOST_PARAMETERS = 40
 LONGEST_TEXT = 1_000
 LONGEST_ADDRESS = 8_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WHOLE = re.compile(r"-?[0-9]{1,15}")
 
 
@@ -148,10 +148,7 @@ def time_asked(name: str, text: str) -> int:
         f"{name} is {shown(text)}", "write a time with its zone, such as 2024-05-01T09:00:00Z (and + as %2B)"
     )
     try:
-        time = datetime.fromisoformat(text)
-        if time.tzinfo is None:
-            raise problem
-        return (time - _EPOCH) // timedelta(microseconds=1)
+        return microseconds_of(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         raise problem from None
 

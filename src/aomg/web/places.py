@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aomg.errors import AomgError
-from aomg.monitor.config import Config, SinkConfig, load
+from aomg.monitor.model import Config, SinkConfig
 from aomg.monitor.result_folder import days
 from aomg.monitor.result_rows import SCHEMA
 
@@ -73,11 +73,12 @@ def places(place: Path) -> Places:
     """
     if place.suffix.lower() in _CONFIGURATIONS and not place.is_dir():
         try:
-            return _configured(load(place, environment=_Forgiving()))
+            from aomg.monitor.config import load  # not above: a folder is served without PyYAML
         except ModuleNotFoundError as error:
             raise PlaceError(
                 f"a configuration needs the package {error.name}; run: pip install 'aomg[monitor]'"
             ) from None
+        return _configured(load(place, environment=_Forgiving()))
     if not place.exists():
         raise PlaceError(
             f"there is no {place}; give the folder that the parquet sink writes to, or a configuration (.yaml)"

@@ -3,8 +3,8 @@
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
+from aomg.durations import UNITS
 from aomg.monitor.alerts import Alert
-from aomg.monitor.durations import UNITS
 from aomg.monitor.sinks import title_of
 from aomg.web.limits import KnownRule
 

@@ -5,10 +5,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from aomg.monitor.alerts import time_of
 from aomg.monitor.result_folder import batches_in
+from aomg.times import DAY, time_of
 
-DAY = 86_400_000_000
 _SETTLED = 2_000_000_000  # nanoseconds after which a folder's time of change tells of every change
 _PREFIX = "day="
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aomg.monitor.alerts import time_text
+from aomg.names import estimate_title
+from aomg.times import time_text
 from aomg.web.decimals import intervals, listed
-from aomg.web.estimate_names import estimate_title, quantiles_of
+from aomg.web.estimate_names import quantiles_of
 from aomg.web.history import QueryHistory, Window
 from aomg.web.parameters import NotFound
 from aomg.web.time_columns import Integers, between, ends_of, period_of, slots_of

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from aomg.monitor.alerts import time_text
-from aomg.monitor.config import QueryConfig
+from aomg.monitor.model import QueryConfig
 from aomg.monitor.result_folder import days
-from aomg.web.estimate_names import estimate_title, quantile_of
+from aomg.names import estimate_title, quantile_of
+from aomg.times import time_text
 from aomg.web.live import Live, Now, clock
 from aomg.web.time_columns import ends_of, period_of
 
@@ -71,6 +71,11 @@ def unit_of(live: Live, name: str) -> str | None:
     return None if asked is None else asked.unit
 
 
+def _quantile(name: str) -> float | None:
+    quantile = quantile_of(name)
+    return None if quantile is None else float(quantile)
+
+
 def _asked(live: Live, name: str) -> QueryConfig | None:
     return None if live.places.config is None else live.places.config.queries.get(name)
 
@@ -104,7 +109,7 @@ def _told(live: Live, now: Now, name: str) -> dict[str, Any]:
         "labels": list(labels),
         "unit": None if asked is None else asked.unit,
         "estimates": [
-            {"name": one, "title": estimate_title(one), "quantile": quantile_of(one)}
+            {"name": one, "title": estimate_title(one), "quantile": _quantile(one)}
             for one in (found.estimates if found is not None else ())
         ],
         "size_seconds": None if size is None else size / 1e6,

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from aomg import FewK, Query
 from aomg.core.tally import tally
 from aomg.spark.level2 import Answer, slide
-from aomg.spark.parcels import (
-    rows_table,
-)
+from aomg.spark.parcels import rows_table
 from aomg.spark.stream.summaries import Living, entries
 from aomg.spark.worker import fleet_of
 

@@ -4,27 +4,11 @@ import math
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.codes import (
-    interval,
-    place_of,
-)
-from aomg.core.kernels.extremes import (
-    extreme_of,
-    settle_extremes,
-)
-from aomg.core.kernels.lanes import (
-    find_downwards,
-    sum_words,
-)
-from aomg.core.kernels.ranks import (
-    PHI_COLUMN,
-    PHI_WIDTH,
-    live_rank,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.codes import interval, place_of
+from aomg.core.kernels.extremes import extreme_of, settle_extremes
+from aomg.core.kernels.lanes import find_downwards, sum_words
+from aomg.core.kernels.ranks import PHI_COLUMN, PHI_WIDTH, live_rank
 from aomg.core.kernels.registers import (
     ACTIVE,
     AT_ACTIVE,
@@ -67,11 +51,7 @@ from aomg.core.kernels.registers import (
     THRESHOLDS,
     ZERO_SUPER,
 )
-from aomg.core.kernels.sortable import (
-    bits_of,
-    double_of,
-    double_of_key,
-)
+from aomg.core.kernels.sortable import bits_of, double_of, double_of_key
 
 
 @inlined

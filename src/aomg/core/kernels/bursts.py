@@ -4,22 +4,10 @@ import math
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.folds import (
-    FOLD_ID,
-    FOLD_SUM,
-    FOLD_WIDTH,
-    fold_side,
-)
-from aomg.core.kernels.lanes import (
-    row_wins,
-)
-from aomg.core.kernels.ranks import (
-    tail_depth,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, FOLD_WIDTH, fold_side
+from aomg.core.kernels.lanes import row_wins
+from aomg.core.kernels.ranks import tail_depth
 from aomg.core.kernels.registers import (
     AT_DEPTH,
     AT_FOLD,
@@ -32,10 +20,7 @@ from aomg.core.kernels.registers import (
     SCORE,
     SUB_WINDOWS,
 )
-from aomg.core.kernels.sortable import (
-    bits_of,
-    double_of,
-)
+from aomg.core.kernels.sortable import bits_of, double_of
 
 
 @inlined

@@ -2,33 +2,11 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.codes import (
-    place_of,
-)
-from aomg.core.kernels.folds import (
-    FOLD_ID,
-    FOLD_SUM,
-    clear_counts,
-    fold_open,
-    fold_side,
-    touched_supers,
-)
-from aomg.core.kernels.lanes import (
-    add_halves,
-    filled_mask,
-    find_upwards,
-    lowest_bit,
-)
-from aomg.core.kernels.ranks import (
-    PHI_COLUMN,
-    PHI_REACH,
-    PHI_WIDTH,
-    open_rank,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.codes import place_of
+from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, clear_counts, fold_open, fold_side, touched_supers
+from aomg.core.kernels.lanes import add_halves, filled_mask, find_upwards, lowest_bit
+from aomg.core.kernels.ranks import PHI_COLUMN, PHI_REACH, PHI_WIDTH, open_rank
 from aomg.core.kernels.registers import (
     AT_FINE,
     AT_PHI,
@@ -56,17 +34,9 @@ from aomg.core.kernels.registers import (
     ROWS_SIDE,
     THRESHOLDS,
 )
-from aomg.core.kernels.rows import (
-    SPARSE_FROM,
-    write_counts,
-)
-from aomg.core.kernels.sortable import (
-    bits_of,
-    double_of_key,
-)
-from aomg.core.kernels.totals import (
-    activate_super,
-)
+from aomg.core.kernels.rows import SPARSE_FROM, write_counts
+from aomg.core.kernels.sortable import bits_of, double_of_key
+from aomg.core.kernels.totals import activate_super
 
 
 @inlined

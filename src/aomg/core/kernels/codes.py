@@ -12,10 +12,7 @@ import math
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
+from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.registers import (
     AT_DECADE,
     AT_FIRST,
@@ -28,14 +25,7 @@ from aomg.core.kernels.registers import (
     SUPERS_PER_DECADE,
     ZERO_SUPER,
 )
-from aomg.core.kernels.sortable import (
-    EXACT_INTEGERS,
-    LARGEST_DOUBLE,
-    U64,
-    double_of_key,
-    next_down,
-    next_up,
-)
+from aomg.core.kernels.sortable import EXACT_INTEGERS, LARGEST_DOUBLE, U64, double_of_key, next_down, next_up
 
 LOWEST_DECADE, DECADES = -324, 633
 TABLE_REACH = 131072  # integers below go through the table as they are

@@ -2,10 +2,7 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
+from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.codes import (
     LOWEST_DECADE,
     TABLE_REACH,
@@ -33,15 +30,7 @@ from aomg.core.kernels.registers import (
     SUPERS_PER_DECADE,
     ZERO_SUPER,
 )
-from aomg.core.kernels.sortable import (
-    SIGN_BIT,
-    U64,
-    bits_of,
-    double_of,
-    key_of_double,
-    round_down,
-    round_up,
-)
+from aomg.core.kernels.sortable import SIGN_BIT, U64, bits_of, double_of, key_of_double, round_down, round_up
 
 
 @inlined

@@ -6,18 +6,8 @@ before the turn has the maximum of itself and all that followed it until the tur
 every window's length costs one addition for each value.
 """
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.registers import (
-    AT_EXTREME,
-    ENTERED,
-    EXTREME_ROOM,
-    LIVE_SUMMARIES,
-    QUANTILES,
-    TURNED,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.registers import AT_EXTREME, ENTERED, EXTREME_ROOM, LIVE_SUMMARIES, QUANTILES, TURNED
 
 
 @inlined

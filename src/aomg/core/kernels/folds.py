@@ -5,21 +5,10 @@ The close of a sub-window and the burst detector read these totals.
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.codes import (
-    LOWEST_DECADE,
-    place_of,
-)
-from aomg.core.kernels.counting import (
-    clear_open,
-)
-from aomg.core.kernels.lanes import (
-    clear_super,
-    fold_rows,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.codes import LOWEST_DECADE, place_of
+from aomg.core.kernels.counting import clear_open
+from aomg.core.kernels.lanes import clear_super, fold_rows
 from aomg.core.kernels.registers import (
     AT_COUNTS,
     AT_FOLD,
@@ -40,10 +29,7 @@ from aomg.core.kernels.registers import (
     THRESHOLDS,
     ZERO_SUPER,
 )
-from aomg.core.kernels.rows import (
-    add_row,
-    read_step,
-)
+from aomg.core.kernels.rows import add_row, read_step
 
 FOLD_ID, FOLD_SUM, FOLD_WIDTH = 16, 18, 20  # a side: counts of each super, then its number, then its sum
 

@@ -2,23 +2,11 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.answering import (
-    compute_result,
-)
-from aomg.core.kernels.closing import (
-    close_dense,
-    record_room,
-)
-from aomg.core.kernels.codes import (
-    place_of,
-)
-from aomg.core.kernels.folds import (
-    unfold,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.answering import compute_result
+from aomg.core.kernels.closing import close_dense, record_room
+from aomg.core.kernels.codes import place_of
+from aomg.core.kernels.folds import unfold
 from aomg.core.kernels.registers import (
     ACTIVE,
     AT_ACTIVE,
@@ -46,24 +34,10 @@ from aomg.core.kernels.registers import (
     SUB_WINDOWS,
     THRESHOLDS,
 )
-from aomg.core.kernels.ring import (
-    enter,
-    expire,
-    find_room,
-    head_word,
-    join_newest,
-)
-from aomg.core.kernels.sortable import (
-    bits_of,
-)
-from aomg.core.kernels.tallies import (
-    add_tally,
-    get_word,
-)
-from aomg.core.kernels.totals import (
-    accumulate,
-    apply_head,
-)
+from aomg.core.kernels.ring import enter, expire, find_room, head_word, join_newest
+from aomg.core.kernels.sortable import bits_of
+from aomg.core.kernels.tallies import add_tally, get_word
+from aomg.core.kernels.totals import accumulate, apply_head
 
 # what a row brings: a summary that is live already, counts of a sub-window, or the summary of one that closed elsewhere
 ROW_LIVE, ROW_COUNTS, ROW_SUMMARY = range(3)

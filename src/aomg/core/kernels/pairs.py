@@ -2,13 +2,8 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.sortable import (
-    U64,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.sortable import U64
 
 
 @compiled

@@ -4,13 +4,8 @@ import math
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    inlined,
-)
-from aomg.core.kernels.registers import (
-    BAND_EXTRA,
-    BAND_Z,
-)
+from aomg.core.kernels._compile import inlined
+from aomg.core.kernels.registers import BAND_EXTRA, BAND_Z
 
 
 @inlined

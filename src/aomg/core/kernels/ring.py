@@ -2,19 +2,10 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.bursts import (
-    compare_tails,
-)
-from aomg.core.kernels.extremes import (
-    push_extreme,
-)
-from aomg.core.kernels.lanes import (
-    prefetch,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.bursts import compare_tails
+from aomg.core.kernels.extremes import push_extreme
+from aomg.core.kernels.lanes import prefetch
 from aomg.core.kernels.registers import (
     CODE_MASK,
     CODE_SHIFT,
@@ -41,16 +32,8 @@ from aomg.core.kernels.registers import (
     SUB_WINDOWS,
     THRESHOLDS,
 )
-from aomg.core.kernels.sortable import (
-    bits_of,
-    double_of,
-    key_of_double,
-)
-from aomg.core.kernels.totals import (
-    accumulate,
-    apply_head,
-    deaccumulate,
-)
+from aomg.core.kernels.sortable import bits_of, double_of, key_of_double
+from aomg.core.kernels.totals import accumulate, apply_head, deaccumulate
 
 COLD_FROM, COLD_BYTES = 1000, 1024  # with more live summaries than this, the next to leave is in no cache
 

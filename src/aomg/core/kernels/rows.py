@@ -2,15 +2,8 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.lanes import (
-    add_bytes,
-    pack_row,
-    subtract_bytes,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.lanes import add_bytes, pack_row, subtract_bytes
 
 SPARSE_FROM = 4096  # smaller summaries spend bytes, not branches that cannot be foreseen
 

@@ -4,10 +4,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
+from aomg.core.kernels._compile import compiled, inlined
 
 U64 = np.uint64
 SIGN_BIT = U64(1) << U64(63)

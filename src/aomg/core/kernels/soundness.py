@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-)
+from aomg.core.kernels._compile import compiled
 from aomg.core.kernels.registers import (
     AT_SCRATCH,
     BOTH,
@@ -25,13 +23,8 @@ from aomg.core.kernels.registers import (
     THRESHOLDS,
     ZERO_SUPER,
 )
-from aomg.core.kernels.rows import (
-    add_row,
-    read_step,
-)
-from aomg.core.kernels.sortable import (
-    double_of,
-)
+from aomg.core.kernels.rows import add_row, read_step
+from aomg.core.kernels.sortable import double_of
 
 
 @compiled

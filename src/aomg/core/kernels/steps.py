@@ -2,26 +2,11 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-)
-from aomg.core.kernels.answering import (
-    compute_result,
-)
-from aomg.core.kernels.closing import (
-    close_dense,
-    record_room,
-)
-from aomg.core.kernels.counting import (
-    add_pairs,
-    count_chunk,
-)
-from aomg.core.kernels.folds import (
-    clear_counts,
-    fold_open,
-    open_pairs,
-    unfold,
-)
+from aomg.core.kernels._compile import compiled
+from aomg.core.kernels.answering import compute_result
+from aomg.core.kernels.closing import close_dense, record_room
+from aomg.core.kernels.counting import add_pairs, count_chunk
+from aomg.core.kernels.folds import clear_counts, fold_open, open_pairs, unfold
 from aomg.core.kernels.registers import (
     AT_COUNTS,
     AT_TOTAL,
@@ -33,11 +18,7 @@ from aomg.core.kernels.registers import (
     ROWS_SIDE,
     SUB_WINDOWS,
 )
-from aomg.core.kernels.ring import (
-    enter,
-    expire,
-    find_room,
-)
+from aomg.core.kernels.ring import enter, expire, find_room
 
 
 @compiled

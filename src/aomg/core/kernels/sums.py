@@ -2,35 +2,12 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.answering import (
-    bucket_codes,
-)
-from aomg.core.kernels.codes import (
-    place_of,
-)
-from aomg.core.kernels.keys import (
-    KEPT_FLAG,
-    KEPT_KEY,
-    KEPT_NUMBER,
-    KEPT_START,
-    SUM_TAIL,
-    SUMMED,
-    restart,
-)
-from aomg.core.kernels.lanes import (
-    sum_words,
-)
-from aomg.core.kernels.ranks import (
-    PHI_COLUMN,
-    PHI_DENOMINATOR,
-    PHI_NUMERATOR,
-    PHI_WIDTH,
-    rank_of,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.answering import bucket_codes
+from aomg.core.kernels.codes import place_of
+from aomg.core.kernels.keys import KEPT_FLAG, KEPT_KEY, KEPT_NUMBER, KEPT_START, SUM_TAIL, SUMMED, restart
+from aomg.core.kernels.lanes import sum_words
+from aomg.core.kernels.ranks import PHI_COLUMN, PHI_DENOMINATOR, PHI_NUMERATOR, PHI_WIDTH, rank_of
 from aomg.core.kernels.registers import (
     ACTIVE,
     AT_ACTIVE,
@@ -56,17 +33,9 @@ from aomg.core.kernels.registers import (
     QUANTILES,
     THRESHOLDS,
 )
-from aomg.core.kernels.rows import (
-    SPARSE_FROM,
-    write_counts,
-)
-from aomg.core.kernels.sortable import (
-    bits_of,
-    double_of,
-)
-from aomg.core.kernels.totals import (
-    accumulate,
-)
+from aomg.core.kernels.rows import SPARSE_FROM, write_counts
+from aomg.core.kernels.sortable import bits_of, double_of
+from aomg.core.kernels.totals import accumulate
 
 MOST_SUMMED = 2**31 - 1  # events of a sum: its counts have 32 bits
 SUM_ROOM = 20  # a row of 4 bytes may become one of 70

@@ -2,34 +2,11 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.codes import (
-    cell_of_code,
-    cell_of_double,
-    cell_of_integer,
-    code_of_cell,
-    negative_cell,
-    place_of,
-)
-from aomg.core.kernels.counting import (
-    count_chunk,
-    note_cell,
-    note_domain,
-    note_extremes,
-)
-from aomg.core.kernels.folds import (
-    FOLD_ID,
-    clear_counts,
-    fold_open,
-    fold_side,
-)
-from aomg.core.kernels.lanes import (
-    filled_mask,
-    lowest_bit,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.codes import cell_of_code, cell_of_double, cell_of_integer, code_of_cell, negative_cell, place_of
+from aomg.core.kernels.counting import count_chunk, note_cell, note_domain, note_extremes
+from aomg.core.kernels.folds import FOLD_ID, clear_counts, fold_open, fold_side
+from aomg.core.kernels.lanes import filled_mask, lowest_bit
 from aomg.core.kernels.registers import (
     AT_COUNTS,
     AT_TOTAL,
@@ -42,15 +19,7 @@ from aomg.core.kernels.registers import (
     REALS,
     ROWS_SIDE,
 )
-from aomg.core.kernels.sortable import (
-    U64,
-    bits_of,
-    double_of,
-    double_of_key,
-    key_of_double,
-    round_down,
-    round_up,
-)
+from aomg.core.kernels.sortable import U64, bits_of, double_of, double_of_key, key_of_double, round_down, round_up
 
 TALLY_HEAD = 17  # bytes: domain, minimum, maximum
 FEW = 48  # values of a group that are sorted rather than counted

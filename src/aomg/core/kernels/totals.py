@@ -2,13 +2,8 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.codes import (
-    place_of,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.codes import place_of
 from aomg.core.kernels.registers import (
     ACTIVE,
     AT_ACTIVE,
@@ -31,11 +26,7 @@ from aomg.core.kernels.registers import (
     REALS,
     THRESHOLDS,
 )
-from aomg.core.kernels.rows import (
-    add_row,
-    read_step,
-    subtract_row,
-)
+from aomg.core.kernels.rows import add_row, read_step, subtract_row
 
 
 @compiled

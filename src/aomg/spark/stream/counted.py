@@ -13,16 +13,9 @@ import pyarrow.compute as pc
 
 from aomg.core.keyed import LIVE
 from aomg.query import Query
-from aomg.spark.keys import (
-    key_ids,
-)
-from aomg.spark.level1 import (
-    merged,
-)
-from aomg.spark.parcels import (
-    NEVER,
-    by_columns,
-)
+from aomg.spark.keys import key_ids
+from aomg.spark.level1 import merged
+from aomg.spark.parcels import NEVER, by_columns
 
 Integers = npt.NDArray[np.int64]
 

@@ -2,9 +2,7 @@
 
 from dataclasses import astuple, dataclass, fields
 
-from aomg.spark.parcels import (
-    NEVER,
-)
+from aomg.spark.parcels import NEVER
 
 
 @dataclass(slots=True)

@@ -25,24 +25,12 @@ from pyspark.sql import types as t
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from aomg.errors import StateError
+from aomg.query import readable
 from aomg.spark.intake import Source, stream_columns
-from aomg.spark.keys import (
-    shard_ids,
-)
-from aomg.spark.level1 import (
-    Level1,
-    TimeBy,
-    merged,
-)
+from aomg.spark.keys import shard_ids
+from aomg.spark.level1 import Level1, TimeBy, merged
 from aomg.spark.level2 import Answer, Shard, by_shard, slide
-from aomg.spark.parcels import (
-    FIRST,
-    NEVER,
-    PARCELS,
-    pack,
-    parcel,
-    unpack,
-)
+from aomg.spark.parcels import FIRST, NEVER, PARCELS, pack, parcel, unpack
 from aomg.spark.stream.counted import Counted, newest
 from aomg.spark.stream.ledger import SCHEMA, Ledger
 from aomg.spark.stream.summaries import Living, entries, map_state, put, remove
@@ -243,7 +231,7 @@ class ShardProcessor(StatefulProcessor):
 def difference(known: str, asked: str) -> str:
     """What differs between the query of a checkpoint and the one that asks for it."""
     parts = zip(known.split("; "), asked.split("; "), strict=False)
-    differing = [f"{there!r} there, {here!r} here" for there, here in parts if there != here]
+    differing = [f"{readable(there)!r} there, {readable(here)!r} here" for there, here in parts if there != here]
     return (
         "the checkpoint was written by another query: "
         + "; ".join(differing)

@@ -24,12 +24,7 @@ from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor
 from aomg.core.keyed import LIVE
 from aomg.errors import StateError
 from aomg.query import Query
-from aomg.spark.parcels import (
-    pack,
-    rows_table,
-    sorted_rows,
-    unpack,
-)
+from aomg.spark.parcels import pack, rows_table, sorted_rows, unpack
 from aomg.spark.worker import fleet_of
 
 MAPS = ("live", "blocks", "summaries")

@@ -2,33 +2,13 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.answering import (
-    compute_result,
-    live_domain,
-)
-from aomg.core.kernels.bursts import (
-    burst_threshold,
-)
-from aomg.core.kernels.codes import (
-    raw_interval,
-)
-from aomg.core.kernels.extremes import (
-    largest_of,
-    push_largest,
-    turn_stack,
-)
-from aomg.core.kernels.pairs import (
-    score_pairs,
-)
-from aomg.core.kernels.paper.limbs import (
-    SUM_WIDTH,
-    add_to_sum,
-    mean_of_sum,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.answering import compute_result, live_domain
+from aomg.core.kernels.bursts import burst_threshold
+from aomg.core.kernels.codes import raw_interval
+from aomg.core.kernels.extremes import largest_of, push_largest, turn_stack
+from aomg.core.kernels.pairs import score_pairs
+from aomg.core.kernels.paper.limbs import SUM_WIDTH, add_to_sum, mean_of_sum
 from aomg.core.kernels.paper.lists import (
     LOWEST_CODE,
     MERGED_CODE,
@@ -41,11 +21,7 @@ from aomg.core.kernels.paper.lists import (
     shift_lists,
     values_of,
 )
-from aomg.core.kernels.paper.plans import (
-    PLAN_ROOM,
-    raw_middle,
-    write_raw,
-)
+from aomg.core.kernels.paper.plans import PLAN_ROOM, raw_middle, write_raw
 from aomg.core.kernels.paper.registers import (
     AS_PAPER,
     AT_COLUMN,
@@ -57,11 +33,7 @@ from aomg.core.kernels.paper.registers import (
     COLUMN_WIDTH,
     KEEPS_LISTS,
 )
-from aomg.core.kernels.ranks import (
-    PHI_COLUMN,
-    PHI_WIDTH,
-    live_rank,
-)
+from aomg.core.kernels.ranks import PHI_COLUMN, PHI_WIDTH, live_rank
 from aomg.core.kernels.registers import (
     AT_PHI,
     BURST_EFFECT,
@@ -94,19 +66,8 @@ from aomg.core.kernels.registers import (
     SUB_WINDOWS,
     TURNED,
 )
-from aomg.core.kernels.ring import (
-    enter,
-    expire,
-    find_room,
-    head_word,
-)
-from aomg.core.kernels.sortable import (
-    EXACT_INTEGERS,
-    bits_of,
-    double_of,
-    next_down,
-    next_up,
-)
+from aomg.core.kernels.ring import enter, expire, find_room, head_word
+from aomg.core.kernels.sortable import EXACT_INTEGERS, bits_of, double_of, next_down, next_up
 
 
 @compiled

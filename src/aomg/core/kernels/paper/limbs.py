@@ -2,17 +2,9 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-)
-from aomg.core.kernels.paper.registers import (
-    AT_LIMBS,
-)
-from aomg.core.kernels.sortable import (
-    U64,
-    bits_of,
-    double_of,
-)
+from aomg.core.kernels._compile import compiled
+from aomg.core.kernels.paper.registers import AT_LIMBS
+from aomg.core.kernels.sortable import U64, bits_of, double_of
 
 # a sum without rounding: the range of limbs that were ever used, and the limbs. Every double is a whole multiple of
 # 2^-1074; a limb is worth 2^32 of the one before, and carries wait until the sum is read.

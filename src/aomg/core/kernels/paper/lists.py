@@ -2,10 +2,7 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
+from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.paper.registers import (
     AT_COLUMN,
     AT_DEPTH_SUM,
@@ -15,19 +12,8 @@ from aomg.core.kernels.paper.registers import (
     MERGED_WIDTH,
     WITHOUT_TOP,
 )
-from aomg.core.kernels.ranks import (
-    PHI_COLUMN,
-    PHI_WIDTH,
-    live_rank,
-)
-from aomg.core.kernels.registers import (
-    AT_PHI,
-    DEPTHS,
-    EXTREME_ROOM,
-    HEAD_WORDS,
-    LIVE_COUNT,
-    QUANTILES,
-)
+from aomg.core.kernels.ranks import PHI_COLUMN, PHI_WIDTH, live_rank
+from aomg.core.kernels.registers import AT_PHI, DEPTHS, EXTREME_ROOM, HEAD_WORDS, LIVE_COUNT, QUANTILES
 
 # merged lists: a code, how many values of all live lists are above it and how many equal it, and how many there are.
 # Then for each live list (its slot): its pairs up to the code, the largest code up to it, the smallest above it, where

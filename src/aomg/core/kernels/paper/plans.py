@@ -4,15 +4,8 @@ import math
 
 import numpy as np
 
-from aomg.core.kernels._compile import (
-    compiled,
-    inlined,
-)
-from aomg.core.kernels.codes import (
-    cell_of_double,
-    code_of_cell,
-    raw_interval,
-)
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.codes import cell_of_double, code_of_cell, raw_interval
 from aomg.core.kernels.registers import (
     BOTH_CODES,
     DEPTHS,
@@ -27,12 +20,7 @@ from aomg.core.kernels.registers import (
     HEAD_WORDS,
     QUANTILES,
 )
-from aomg.core.kernels.sortable import (
-    U64,
-    bits_of,
-    double_of,
-    double_of_key,
-)
+from aomg.core.kernels.sortable import U64, bits_of, double_of, double_of_key
 
 # A plan says what is read from a sub-window of so many elements: its fixed words; then for each column of quantiles
 # the index of its element, those on either side whose distance tells the density, and the probability between these

@@ -1,0 +1,43 @@
+"""What importing a part of the package loads: who reads results or rules needs no Spark."""
+
+import subprocess
+import sys
+
+import pytest
+
+PAGE = (
+    "import pkgutil, aomg.web; [__import__(one.name) for one in pkgutil.walk_packages(aomg.web.__path__, 'aomg.web.')]"
+)
+RULES = (
+    "alert_rules",
+    "conditions",
+    "config",
+    "expressions",
+    "fleets",
+    "judge",
+    "names",
+    "rules",
+    "targets",
+    "templates",
+)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import aomg, aomg.durations, aomg.names, aomg.times",
+        "import " + ", ".join(f"aomg.monitor.{name}" for name in RULES),
+        PAGE,
+    ],
+    ids=["package", "rule language", "page"],
+)
+def test_no_spark_is_loaded_by(code):
+    unwanted = "{'pyspark', 'aomg.spark', 'aomg.streams', 'aomg.generate'} & set(sys.modules)"
+    told = subprocess.run(
+        [sys.executable, "-c", f"import sys; {code}; print({unwanted})"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert told.stdout.strip() == "set()"

@@ -1,9 +1,12 @@
+import io
 import json
 import re
 
+from rich.console import Console
 from typer.testing import CliRunner
 
 import aomg
+from aomg import demo
 from aomg.cli import app
 
 runner = CliRunner(env={"COLUMNS": "100"})
@@ -37,6 +40,13 @@ def test_demo_without_a_burst_marks_none():
     result = runner.invoke(app, ["demo", "--local", "--events", "327680", "--no-burst"])
     assert result.exit_code == 0
     assert "burst" not in result.output
+
+
+def test_demo_shows_no_value_outside_of_its_interval():
+    """With one decimal it is 100 over 99.9..100."""
+    console = Console(file=io.StringIO())
+    console.print(demo._cell(aomg.Estimate(99.96, 99.9, 99.98, "band")))
+    assert console.file.getvalue().split() == ["99.96", "band", "99.9..99.98"]
 
 
 def test_demo_fits_a_hundred_columns():

@@ -119,6 +119,15 @@ def test_a_result_can_be_read_by_people():
     assert repr(results_of()).startswith("Results(10, last Result(60..100")
 
 
+def test_no_value_is_said_outside_of_its_interval():
+    """Six digits are 1940 [1939.99..1940]."""
+    results = results_of()
+    results.estimates(0)[-1] = 1939.996, 1939.99, 1939.998
+    assert "0.5: 1939.996 [1939.99..1939.998] " in repr(results[-1])
+    results.estimates(0)[-1] = 1939.996, np.nan, np.nan
+    assert "0.5: 1940 [nan..nan] " in repr(results[-1])
+
+
 def test_times_of_results_are_instants():
     query = Query("2 s", "1 s", lateness="0 s")
     results = Operator(query).push([1, 2], np.array(["2024-01-01T00:00:00", "2024-01-01T00:00:05"], "datetime64[s]"))

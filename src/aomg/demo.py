@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aomg import Estimate, Operator, Query, Result, Results
+from aomg.numbers import Shown, shown
 from aomg.streams import pingmesh
 
 Values = npt.NDArray[np.int64]
@@ -119,9 +120,10 @@ def _result_row(result: Result) -> Table:
 
 
 def _cell(estimate: Estimate) -> Group:
-    value = Text(_number(estimate.value), "bold")
+    texts = _texts(estimate)
+    value = Text(texts.value, "bold")
     value.append(f" {estimate.method}", STYLES.get(estimate.method, ""))
-    return Group(value, Text(f"{_number(estimate.low)}..{_number(estimate.high)}", "dim"))
+    return Group(value, Text(texts.interval, "dim"))
 
 
 @contextmanager
@@ -134,7 +136,7 @@ def _live(console: Console) -> Iterator[Callable[[Result, int], None]]:
 
         def tell(result: Result, events: int) -> None:
             now = Text(f"{result.end:>11,} events  ", "dim")
-            now.append("  ".join(f"{_name(q)} {_number(result[q].value)}" for q in QUERY.quantiles))
+            now.append("  ".join(f"{_name(q)} {_texts(result[q]).value}" for q in QUERY.quantiles))
             live.update(Group(ProgressBar(total=events, completed=result.end), now))
 
         yield tell
@@ -167,8 +169,8 @@ def _compare(console: Console, values: Values, results: Results) -> None:
         cells = []
         for row in chosen.values():
             truth = exact(_window(values, results[row]), quantile)
-            value = results[row][quantile].value
-            cells += [_number(value), _number(truth), f"{100 * abs(value / truth - 1):.2f} %"]
+            estimate = results[row][quantile]
+            cells += [_texts(estimate).value, f"{truth:,}", f"{100 * abs(estimate.value / truth - 1):.2f} %"]
         table.add_row(_name(quantile), *cells)
     console.print(table)
     worst, where, inside, checked = 0.0, QUERY.quantiles[0], 0, 0
@@ -229,5 +231,5 @@ def _name(quantile: object) -> str:
     return f"p{float(100 * Fraction(str(quantile))):g}"
 
 
-def _number(value: float) -> str:
-    return f"{value:,.1f}".removesuffix(".0")
+def _texts(estimate: Estimate) -> Shown:
+    return shown(estimate.value, estimate.low, estimate.high)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from aomg.core.paper.theorem import theorem_1
 from aomg.errors import QueryError, UnknownQuantileError
+from aomg.numbers import shown
 from aomg.query import Query, decimal_of
 
 METHODS = ("exact", "band", "envelope", "mean", "top-k", "sample-k", "sketch")
@@ -123,13 +124,14 @@ class Result:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """Say the window and its quantiles."""
-        quantiles = ", ".join(
-            f"{q}: {e.value:g} [{e.low:g}..{e.high:g}] {e.method}"
-            for q in self._results.query.quantiles
-            if (e := self[q])
-        )
+        """Say the window and its quantiles, rounded by the rule of `aomg.numbers`."""
+        quantiles = ", ".join(f"{q}: {_text(self[q])}" for q in self._results.query.quantiles)
         return f"Result({self.start}..{self.end}, count={self.count}, {quantiles})"
+
+
+def _text(estimate: Estimate) -> str:
+    texts = shown(estimate.value, estimate.low, estimate.high, digits=6, grouped=False, missing="nan")
+    return f"{texts.value} [{texts.interval}] {estimate.method}"
 
 
 class Results(Sequence[Result]):

@@ -147,6 +147,28 @@ def test_the_table_has_values_intervals_and_a_line_over_time(results):
     assert "5,940..6,060" in lines[lines.index(first) + 1]
 
 
+def narrow(value, low, high):
+    """A row whose only estimate is known very well."""
+    return row(estimates=[{"name": "p99", "value": value, "low": low, "high": high, "method": "band"}])
+
+
+def test_no_value_is_shown_outside_of_its_interval(tmp_path):
+    """Four digits are 194 over 193.9..194."""
+    ParquetSink(tmp_path, NAMES).write(0, table(narrow(193.96, 193.9, 193.98)))
+    lines = printed(show, tmp_path).splitlines()
+    assert lines[2].split()[1] == "193.96" and lines[3].split() == ["193.9..193.98"]
+    told = json.loads(printed(show, tmp_path, as_json=True))[0]["worst_first"][0]
+    assert told["worst"]["estimates"]["p99"] | {"method": None} == {
+        "value": 193.96, "low": 193.9, "high": 193.98, "method": None,
+    }  # fmt: skip
+
+
+def test_no_line_of_the_console_has_a_value_outside_of_its_interval():
+    """Six digits are 1,940 (1,939.99..1,940)."""
+    text = printed(lambda console: ConsoleSink(console, NAMES).write(0, table(narrow(1939.996, 1939.99, 1939.998))))
+    assert "p99 1,939.996 (1,939.99..1,939.998)" in text
+
+
 def test_every_query_has_its_table_and_only_so_many_keys(results):
     text = printed(show, results, most=2)
     assert [line.split(":")[0] for line in text.splitlines() if "worst keys" in line] == ["all", "inbound", "pairs"]

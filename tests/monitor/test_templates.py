@@ -63,6 +63,8 @@ def test_a_fleets_text_names_the_members_and_how_many_more_there_are():
         ((1500.0, 1500.0, 1500.0), "ms", "1.5s"),
         ((0.5, 0.9, 1.0), None, "0.9 (0.5..1)"),
         ((float("-inf"), 3.0, float("inf")), None, "3 (unknown..unknown)"),
+        ((1939.99, 1939.996, 1939.998), "us", "1.939996ms (1.93999ms..1.939998ms)"),  # six digits are 1.94ms
+        ((0.98765, 0.98765496, 0.98765497), "%", "98.7654% (98.765%..98.7655%)"),
     ],
 )
 def test_quantities_are_told_in_the_unit_that_people_would_use_with_their_interval(bounds, unit, text):

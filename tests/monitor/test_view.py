@@ -20,17 +20,17 @@ END = time_of("2024-05-01T00:02:15Z")
 SECOND = 1_000_000
 
 
-def shown(folder, source, monitor=None):
-    """The line on the stream after one micro-batch."""
+def shown(folder, source, monitor=None, estimates=None, **console):
+    """The line on the stream after one micro-batch; on a terminal the tables too."""
     file = folder / "aomg.yaml"
     file.write_text(
         f"source: {source}\nstate: state/\n"
         "queries: {inbound: {value: rtt_us, by: {podset: dst_podset}, size: 2m, period: 15s}}\n"
     )
     said = io.StringIO()
-    view = View(Console(file=said, width=200), load(file))
+    view = View(Console(file=said, width=200, **console), load(file))
     view.monitor = monitor
-    newest = {"inbound": rows(END, {"6": {"p99": (1.0, 2.0, 3.0)}})}
+    newest = {"inbound": rows(END, {"6": estimates or {"p99": (1.0, 2.0, 3.0)}})}
     with view:
         view(Progress(0, 0.1, {"no time": 2}, newest, 20, [], []))
     return said.getvalue()
@@ -44,6 +44,12 @@ def test_a_generated_stream_is_behind_its_own_events_and_not_the_clock(tmp_path)
     line = shown(tmp_path, "{generate: {}}", monitor(newest_generated=END + 35 * SECOND))
     assert "windows up to 2024-05-01T00:02:15Z, 35 s behind the generated events, batch 0" in line
     assert "clock" not in line
+
+
+def test_no_value_is_shown_outside_of_its_interval(tmp_path):
+    """Four digits are 194 over 193.9..194."""
+    text = shown(tmp_path, "{generate: {}}", estimates={"p99": (193.9, 193.96, 193.98)}, force_terminal=True)
+    assert "193.96" in text and "193.9..193.98" in text
 
 
 def test_another_stream_is_behind_the_clock(tmp_path):

@@ -335,6 +335,12 @@ def test_an_interval_is_rounded_outward(value, width, unit):
         assert first * scale[shown] <= low * kept * (1 + 1e-12) and high * kept * (1 - 1e-12) <= last * scale[shown]
 
 
+def test_no_reason_has_a_value_outside_of_its_interval():
+    """Four digits are 1.94 ms over 1.93..1.94."""
+    assert amount(1938.0, 1939.6, 1939.9, "us") == "1.9396 ms (1.938..1.9399)"
+    assert amount(0.9871, 0.98766, 0.98769, "%") == "98.76 % (98.71..98.77)"
+
+
 def test_nothing_is_there_yet_and_nothing_is_wrong(tmp_path):
     log = AlertLog(tmp_path / "alerts.jsonl", tmp_path / "state")
     assert log.step() is False and log.alerts() == () and log.problem is None and log.known

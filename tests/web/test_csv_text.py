@@ -106,6 +106,14 @@ def test_labels_that_are_called_like_a_column_can_be_told_apart_and_formulas_in_
     assert len(set(header)) == len(header)
 
 
+def test_no_value_is_outside_of_its_interval():
+    """The nearest number of seven digits is 123456.8."""
+    made = history([Row(("6",), 1, {"p99": (123456.79, 123456.6, 123456.795)})])
+    for written in (keys_csv(made, KeysAsked(), None), key_csv(key_answer(made, KeyAsked({"podset": "6"})))):
+        told = dict(zip(*read(written), strict=True))
+        assert (told["p99"], told["p99_low"], told["p99_high"]) == ("123456.7", "123456.5", "123456.8")
+
+
 def test_a_key_over_time_has_a_line_for_each_window_and_none_for_gaps():
     rows = [Row(("-6x",), end, {"p99": (1.5, 1.0, 2.0)}, count=end, burst=end == 2) for end in (1, 2, 5)]
     asked = KeyAsked({"podset": "-6x"}, until=NOON + 9 * MINUTE)

@@ -41,6 +41,20 @@ def test_value_stays_between_low_and_high(parts):
     assert told[1] <= low and high <= told[2]
 
 
+def test_a_value_stays_between_the_ends_that_were_given_where_seven_digits_can_say_so():
+    value = np.nextafter(np.float32(123456.8), np.float32(0))  # 123456.79, which is 123456.8 in seven digits
+    assert nearest(single([value]))[0] > value
+    told = intervals(single([[value, 123456.6, value], [value, value, value]]))
+    assert told.tolist() == [[123456.7, 123456.6, 123456.8], [123456.8, 123456.7, 123456.8]]
+
+
+@given(st.lists(finite, min_size=3, max_size=3).map(sorted))
+def test_values_leave_the_given_interval_only_where_no_number_of_seven_digits_is_in_it(parts):
+    low, value, high = single(parts)
+    told = intervals(single([[value, low, high]]))[0, 0]
+    assert low <= told <= high or up(single([low]))[0] > down(single([high]))[0]
+
+
 def test_what_is_not_known_stays_so_and_bounds_without_a_value_hold():
     told = intervals(single([[np.nan, 1.5, 2.5], [1.5, -np.inf, np.inf], [1.5, np.nan, np.nan]]))
     assert np.isnan(told[0, 0]) and told[0, 1:].tolist() == [1.5, 2.5]

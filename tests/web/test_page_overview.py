@@ -2,22 +2,16 @@
 
 import csv
 import io
-import re
 from datetime import datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
-import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from web import serving as server_of_tests
 from web.made import made
-from web.remembered import Row, around, history
 from web.serving import serving
 
 from aomg.evaluation.report import pictures
-from aomg.web.series import KeyAsked, key_answer
 
 pytestmark = [
     pytest.mark.xdist_group("chromium"),
@@ -435,13 +429,17 @@ def test_what_the_heat_map_says_of_itself_is_of_the_keys_that_it_shows_now(opene
     assert page.locator(".heat .told").inner_text().startswith("All 11 keys, ")
 
 
-def test_columns_of_several_windows_are_found_by_the_time_of_any_of_them(shown):
+def test_columns_of_several_windows_are_found_by_the_time_of_any_of_them(opened, served):
     ends = [f"2026-11-16T12:{minute:02}:00Z" for minute in (10, 20, 30)]
     data = {"keys": [{"podset": "6"}, {"podset": "7"}], "ends": ends, "windows_per_column": 10}
     single = data | {"windows_per_column": 1}
+    page = opened(served.address)
 
     def column(end, of=data, key='{"podset":"7"}'):
-        found = shown("whereIs", [[{"key": key, "end": f"2026-11-16T12:{end}Z"}, of]], "heat.js")[0]
+        found = page.evaluate(
+            "asked => import('/static/heat.js').then(({whereIs}) => whereIs(...asked))",
+            [{"key": key, "end": f"2026-11-16T12:{end}Z"}, of],
+        )
         return found and found[1]
 
     assert [column(end) for end in ("20:00", "20:15", "29:00", "05:00", "00:00", "30:15")] == [1, 2, 2, 0, None, None]
@@ -524,73 +522,3 @@ def test_the_theme_that_was_chosen_stays(opened, served):
     page.reload()
     page.get_by_role("button", name="Theme: dark").wait_for()
     assert page.evaluate(ground) == "rgb(20, 23, 27)"
-
-
-@pytest.fixture(scope="module")
-def shown(chromium, served):
-    """Calls a function of shown.js, or of another file, for each of many lists of arguments."""
-    context = chromium.new_context()
-    page = context.new_page()
-    page.goto(served.address)
-
-    def call(name, arguments, file="shown.js"):
-        return page.evaluate(
-            "([file, name, all]) => import('/static/' + file).then(found => all.map(some => found[name](...some)))",
-            [file, name, arguments],
-        )
-
-    yield call
-    context.close()
-
-
-def test_numbers_have_three_digits_and_a_unit_that_fits(shown):
-    told = shown(
-        "quantity", [[4213, "us"], [0.25, "us"], [999.96, "us"], [4.2, "s"], [7200, "s"], [1234567], [0, "ms"]]
-    )
-    assert [text.replace("\xa0", " ") for text in told] == [
-        "4.21 ms", "250 ns", "1.00 ms", "4.20 s", "2.00 h", "1,234,567", "0 ms",
-    ]  # fmt: skip
-    assert shown("quantity", [[None, "us"], [0.98234, "share"]]) == ["\u2013", "98.2\xa0%"]
-    assert [text.replace("\xa0", " ") for text in shown("duration", [[340], [0.012], [59], [90000], [3600]])] == [
-        "5 min 40 s", "12.0 ms", "59 s", "1 d 1 h", "1 h",
-    ]  # fmt: skip
-    assert shown("width", [[0], [0.004], [0.00001], [0.25], [None]]) == [
-        "0\xa0%", "0.40\xa0%", "<0.01\xa0%", "25\xa0%", "\u2013",
-    ]  # fmt: skip
-
-
-def test_one_number_is_exact_whatever_its_digits_are_however_it_is_rounded_to_be_told(shown):
-    some = np.random.default_rng(1).uniform(1, 1e4, 500).round(3).tolist()
-    rows = [Row(("6",), end, {"p50": around(number)}) for end, number in enumerate([1.001, 0.00101, 1000.005, *some])]
-    told = key_answer(history(rows), KeyAsked({"podset": "6"}, points=None))["estimates"][0]
-    ends = list(zip(told["values"], told["low"], told["high"], strict=True))
-    assert len(ends) == len(rows)
-    assert any(low < high for _, low, high in ends)
-    assert set(shown("interval", [[*one, "us"] for one in ends])) == {"exact"}
-    assert set(shown("width", [[(high - low) / value] for value, low, high in ends])) == {"0\xa0%"}
-    assert shown("interval", [[500.0, 499.99, 500.01, "us"]]) != ["exact"]
-
-
-@settings(max_examples=15)
-@given(
-    st.lists(
-        st.tuples(st.floats(1e-3, 1e9), st.floats(0, 0.5), st.floats(0, 0.5), st.sampled_from(["us", "ms", "s", None])),
-        min_size=100,
-        max_size=200,
-    )
-)
-def test_an_interval_as_it_is_shown_still_holds(shown, some):
-    scales = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
-    asked = [(value, value * (1 - down), value * (1 + up), unit) for value, down, up, unit in some]
-    texts = shown("interval", asked)
-    units = shown("unitOf", [[value, unit] for value, _, _, unit in asked])
-    for text, told, (_, low, high, unit) in zip(texts, units, asked, strict=True):
-        if text == "exact":
-            assert high - low <= 2.2e-6 * high
-            continue
-        bottom, top = (float(end.replace(",", "")) for end in text.split(".."))
-        scale = scales[told["name"]] / {"us": 1e-6, "ms": 1e-3, "s": 1.0, None: 1.0}[unit]
-        assert bottom * scale <= low * (1 + 1e-11)
-        assert high <= top * scale * (1 + 1e-11)
-        assert re.fullmatch(r"[0-9,.]+\.\.[0-9,.]+", text)
-        assert (top - bottom) * scale <= 3 * (high - low) + 0.0021 * high

@@ -19,7 +19,8 @@ from aomg.monitor.ranking import Ranked, Ranking, chosen_quantile, ranked
 from aomg.monitor.result_folder import days
 from aomg.monitor.result_rows import plain
 from aomg.monitor.results import read
-from aomg.monitor.sinks import brief, title_of
+from aomg.monitor.sinks import title_of
+from aomg.numbers import shown
 from aomg.times import DAY, day_text, time_text
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -138,11 +139,15 @@ def _table(chosen: str, keys: list[Ranked], span: tuple[int, int], width: int) -
 
 
 def _estimate(part: dict[str, Any] | None) -> Text:
-    if part is None:
-        return Text("-")
-    text = Text(brief(part.get("value")))
-    text.append(f"\n{brief(part.get('low'))}..{brief(part.get('high'))}", style="dim")
-    return text
+    return Text("-") if part is None else estimate_cell(part.get("value"), part.get("low"), part.get("high"))
+
+
+def estimate_cell(value: float | None, low: float | None, high: float | None) -> Text:
+    """A cell of a table: the value, and below it the interval."""
+    texts = shown(value, low, high)
+    cell = Text(texts.value)
+    cell.append(f"\n{texts.interval}", style="dim")
+    return cell
 
 
 def sparkline(

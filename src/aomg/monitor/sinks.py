@@ -9,8 +9,9 @@ from rich.console import Console
 
 from aomg.monitor.alerts import Alert
 from aomg.monitor.result_rows import LabelNames, records, stored
+from aomg.numbers import shown as number_texts
 
-__all__ = ["Alert", "ConsoleSink", "Sink", "brief", "labels_text", "lines_of", "number", "title_of"]
+__all__ = ["Alert", "ConsoleSink", "Sink", "labels_text", "lines_of", "title_of"]
 
 
 class Sink(Protocol):
@@ -57,12 +58,14 @@ class ConsoleSink:
 
 
 def _result(line: dict[str, Any]) -> str:
-    estimates = "  ".join(
-        f"{name} {number(part.get('value'))} ({number(part.get('low'))}..{number(part.get('high'))})"
-        for name, part in line["estimates"].items()
-    )
+    estimates = "  ".join(f"{name} {_estimate(part)}" for name, part in line["estimates"].items())
     burst = "  burst" if line["burst"] else ""
     return f"{line['end']}  {line['query']} {labels_text(line['labels'])}  n={line['count']:,}  {estimates}{burst}"
+
+
+def _estimate(part: dict[str, Any]) -> str:
+    texts = number_texts(part.get("value"), part.get("low"), part.get("high"), digits=6)
+    return f"{texts.value} ({texts.interval})"
 
 
 def _alert(line: dict[str, Any]) -> str:
@@ -81,20 +84,6 @@ def labels_text(labels: Any) -> str:
         + ", ".join(("" if name is None else f"{name}=") + ("-" if v is None else str(v)) for name, v in pairs)
         + "}"
     )
-
-
-def number(value: Any) -> str:
-    """A number as people read it: six digits, thousands apart; a dash for none."""
-    if value is None or value != value:
-        return "-"
-    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}" if abs(value) < 1e12 else f"{value:.4g}"
-
-
-def brief(value: Any) -> str:
-    """A number for a narrow column: four digits where it is below 1,000, else whole."""
-    if value is None or value != value:
-        return "-"
-    return f"{value:.4g}" if abs(value) < 1e3 else f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.4g}"
 
 
 def title_of(name: str) -> str:

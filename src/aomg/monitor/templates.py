@@ -14,14 +14,13 @@ inbound.p99.low              its parts: .low, .value, .high
 ===========================  ======================================================================================
 """
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from aomg.durations import UNITS
 from aomg.monitor.alerts import Alert
 from aomg.monitor.errors import ConfigError
+from aomg.numbers import shown, unit_of
 from aomg.times import time_text
 
 LONGEST_TEXT = 4_000
@@ -145,26 +144,16 @@ class Values(Mapping[str, str]):
 
 
 def quantity_values(name: str, bounds: Bounds, unit: str | None) -> dict[str, str]:
-    """A quantity as people read it, and its parts. unit is us, ms, s, % or None.
+    """A quantity as people read it, and its parts, rounded by the rule of `aomg.numbers`. unit is us, ms, s, % or None.
 
     >>> quantity_values("p99", (4280.0, 4310.0, 4350.0), "us")["p99"]
     '4.31ms (4.28ms..4.35ms)'
     """
-    scale, shown = _scale(bounds[1], unit)
-    low, value, high = (f"{part * scale:.6g}{shown}" if math.isfinite(part) else "unknown" for part in bounds)
+    suffix, scale = unit_of(bounds[1], bounds[0], bounds[2], unit)
+    texts = shown(bounds[1], bounds[0], bounds[2], digits=6, scale=scale, grouped=False, missing="unknown")
+    low, value, high = (text if text == "unknown" else text + suffix for text in (texts.low, texts.value, texts.high))
     whole = value if low == value == high else f"{value} ({low}..{high})"
     return {name: whole, f"{name}.low": low, f"{name}.value": value, f"{name}.high": high}
-
-
-def _scale(value: float, unit: str | None) -> tuple[float, str]:
-    """Which unit to show, and what to multiply by."""
-    if unit == "%":
-        return 100.0, "%"
-    if unit is None:
-        return 1.0, ""
-    microseconds = abs(value) * UNITS[unit]
-    best = "s" if microseconds >= UNITS["s"] else "ms" if microseconds >= UNITS["ms"] else "us"
-    return UNITS[unit] / UNITS[best], best
 
 
 def _short(text: str) -> str:

@@ -24,7 +24,8 @@ from aomg.monitor.judge import Active
 from aomg.monitor.progress import Progress
 from aomg.monitor.rows import WindowRows
 from aomg.monitor.running import Monitor
-from aomg.monitor.sinks import brief, labels_text, title_of
+from aomg.monitor.shown import estimate_cell
+from aomg.monitor.sinks import labels_text, title_of
 from aomg.times import time_text
 
 KEYS = 8
@@ -144,7 +145,7 @@ class View(AbstractContextManager["View"]):
         table.add_column("")
         for row in order.tolist():
             cells = [Text("-" if label is None else label) for label in rows.labels[row]]
-            cells += [_estimate(*rows.estimates[name][row]) for name in names]
+            cells += [estimate_cell(*rows.estimates[name][row]) for name in names]
             cells += [Text(f"{int(rows.count[row]):,}"), self._marks(query, rows, row)]
             table.add_row(*cells)
         return table
@@ -167,12 +168,6 @@ def _length(seconds: float) -> str:
     if seconds >= 2 * 86_400:
         return f"{seconds // 86_400:,.0f} days"
     return duration_text(int(seconds // 60) * 60_000_000) if seconds >= 600 else f"{seconds:,.0f} s"
-
-
-def _estimate(value: float, low: float, high: float) -> Text:
-    cell = Text(brief(value))
-    cell.append(f"\n{brief(low)}..{brief(high)}", style="dim")
-    return cell
 
 
 def _change(alert: Alert) -> Text:

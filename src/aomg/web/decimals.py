@@ -35,9 +35,16 @@ def up(numbers: NDArray[Any]) -> Reals:
 
 
 def intervals(numbers: NDArray[Any]) -> Reals:
-    """Value, low, high in the last dimension: the value to the nearest, low down and high up; low <= value <= high."""
+    """Value, low, high in the last dimension: low down, high up, and the value to the nearest that is between them.
+
+    Between the ends as they were given, wherever a number of seven digits is; else between them as they are told.
+    """
+    value, low, high = (numbers[..., part] for part in range(3))
     told = np.empty(numbers.shape)
-    told[..., 0], told[..., 1], told[..., 2] = nearest(numbers[..., 0]), down(numbers[..., 1]), up(numbers[..., 2])
+    told[..., 0], told[..., 1], told[..., 2] = nearest(value), down(low), up(high)
+    least, most = up(low), down(high)
+    inside = (low <= value) & (value <= high) & (least <= most)
+    np.clip(told[..., 0], least, most, out=told[..., 0], where=inside)
     return told
 
 

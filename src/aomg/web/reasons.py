@@ -1,14 +1,10 @@
 """Why an alert is there, in a sentence: "inbound p99 4.31 ms (4.28..4.35), above 4 ms for 45 s: certain"."""
 
-import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-
-from aomg.durations import UNITS
 from aomg.monitor.alerts import Alert
 from aomg.monitor.sinks import title_of
+from aomg.numbers import shown, unit_of
 from aomg.web.limits import KnownRule
 
-_DIGITS = 4
 _SIDES = {">": "above", ">=": "at or above", "<": "below", "<=": "at or below", "==": "equal to", "!=": "other than"}
 _LENGTHS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _REMOVED = {"summary": "the rule was removed"}
@@ -82,21 +78,15 @@ def _quantity(alert: Alert, name: str) -> str:
 
 
 def amount(low: float, value: float, high: float, unit: str | None) -> str:
-    """A quantity as people read it, in the unit that suits it; the interval is rounded outward.
+    """A quantity as people read it, in the unit that suits it, rounded by the rule of `aomg.numbers`.
 
     >>> amount(4280.0, 4310.0, 4350.0, "us"), amount(0.25, 0.25, 0.25, "%"), amount(7.0, 7.0, 7.0, None)
     ('4.31 ms (4.28..4.35)', '25 %', '7')
     """
-    scale, shown = _scale(value, unit)
-    suffix = f" {shown}" if shown else ""
-    scaled = [Decimal(repr(part)) * scale if math.isfinite(part) else None for part in (low, value, high)]
-    largest = max((abs(part) for part in scaled if part), default=Decimal(0))
-    finest = largest.adjusted() + 1 - _DIGITS
-    below, nearest, above = (
-        _rounded(part, finest, way)
-        for part, way in zip(scaled, (ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_CEILING), strict=True)
-    )
-    return f"{nearest}{suffix}" if low == value == high else f"{nearest}{suffix} ({below}..{above})"
+    name, scale = unit_of(value, low, high, unit)
+    texts = shown(value, low, high, scale=scale, grouped=False, missing="unknown")
+    suffix = f" {name}" if name else ""
+    return f"{texts.value}{suffix}" if low == value == high else f"{texts.value}{suffix} ({texts.interval})"
 
 
 def lasting(microseconds: int) -> str:
@@ -114,20 +104,3 @@ def lasting(microseconds: int) -> str:
         if number or parts:
             parts.append(f"{number} {name}" if number else "")
     return " ".join(part for part in parts[:2] if part)
-
-
-def _scale(value: float, unit: str | None) -> tuple[Decimal, str]:
-    if unit == "%":
-        return Decimal(100), "%"
-    if unit not in UNITS:
-        return Decimal(1), unit or ""
-    microseconds = abs(value) * UNITS[unit]
-    best = next((name for name in ("s", "ms") if microseconds >= UNITS[name]), "us")
-    return Decimal(UNITS[unit]) / UNITS[best], best
-
-
-def _rounded(number: Decimal | None, finest: int, way: str) -> str:
-    if number is None:
-        return "unknown"
-    rounded = number.quantize(Decimal(1).scaleb(finest), way).normalize() + 0
-    return f"{rounded:f}" if -9 < finest < 9 else f"{rounded:g}"

@@ -3,7 +3,7 @@
 import {keyAddress} from "./address.js";
 import {element} from "./element.js";
 import {live} from "./live.js";
-import {duration, interval, quantity, stateMark, when, whole} from "./shown.js";
+import {duration, estimate, stateMark, when, whole} from "./shown.js";
 
 const CERTAINTY = {
   certain: "Certain: the whole interval is beyond the limit.", possible: "Possible: the interval is partly beyond the limit.",
@@ -75,8 +75,9 @@ function quantities(alert) {
   if (pairs.length === 0) return null;
   return element("dl", {class: "quantities"}, pairs.map(([name, [low, value, high]]) => {
     const unit = alert.units?.[name] === "%" ? "share" : alert.units?.[name] ?? null;
-    const bounds = interval(value, low, high, unit);
-    return element("div", null, element("dt", null, name), element("dd", null, element("b", null, quantity(value, unit)), bounds ? element("span", {class: "soft"}, bounds === "exact" ? " exact" : ` in ${bounds}`) : null));
+    const texts = estimate(value, low, high, unit);
+    const bounds = texts.interval === "exact" ? " exact" : ` in ${texts.interval}`;
+    return element("div", null, element("dt", null, name), element("dd", null, element("b", null, texts.value), texts.interval ? element("span", {class: "soft"}, bounds) : null));
   }));
 }
 

@@ -5,7 +5,7 @@ import {queryText, Superseded} from "./api.js";
 import {element, mark, write} from "./element.js";
 import {colouring, heatFigure} from "./heat_figure.js";
 import {draw} from "./plot.js";
-import {keyText, quantity, tick, timeWithUtc, titleOf, unitFor} from "./shown.js";
+import {keyText, tick, timeWithUtc, titleOf, unitFor, unrounded} from "./shown.js";
 
 const ROWS = 60;
 const COLUMNS = 240;
@@ -160,7 +160,7 @@ export function heatMap(address, ask, queryNow, asked) {
   function describe([row, column]) {
     const value = data.values[row]?.[column] ?? null;
     const burst = data.bursts.some(([y, x]) => y === row && x === column) ? ", burst" : "";
-    return `${keyText(data.keys[row], true)}, ${timeWithUtc(data.ends[column])}: ${value === null ? "no window" : `${titleOf(query, data.quantile)} ${quantity(value, estimateUnit())}`}${burst}`;
+    return `${keyText(data.keys[row], true)}, ${timeWithUtc(data.ends[column])}: ${value === null ? "no window" : `${titleOf(query, data.quantile)} ${unrounded(value, estimateUnit())}`}${burst}`;
   }
 
   const openCell = ([row, column]) => address.open(keyAddress(query.name, data.keys[row], data.ends[column]));

@@ -4,7 +4,7 @@ import {Failure} from "./api.js";
 import {element, mark, write} from "./element.js";
 import {asText, draw, look} from "./plot.js";
 import {scaled} from "./scales.js";
-import {quantity, share, timeWithUtc, whole} from "./shown.js";
+import {quantity, share, timeWithUtc, unrounded, whole} from "./shown.js";
 import {sentence} from "./verdict.js";
 
 const BARS = 90;
@@ -155,6 +155,6 @@ function names(lines, span, log, width) {
 }
 
 function spoken({answer, lines, unit}) {
-  const quantiles = lines.map((line) => `${line.title} at ${quantity(line.value, unit)}`).join(", ");
+  const quantiles = lines.map((line) => `${line.title} at ${unrounded(line.value, unit)}`).join(", ");
   return `Histogram of ${whole(answer.count)} events${quantiles ? ` with ${quantiles}` : ""}; arrow keys go from bar to bar`;
 }

@@ -1,7 +1,7 @@
 // The numbers of one window of a key: each quantile with its interval, how wide that is, and how it was found.
 
 import {element} from "./element.js";
-import {interval, quantity, whole, width} from "./shown.js";
+import {estimate as textsOf, quantity, whole, width} from "./shown.js";
 
 // index: of the point in data; null where there is none.
 export function keyCards(data, index, unitOf) {
@@ -9,9 +9,9 @@ export function keyCards(data, index, unitOf) {
     const unit = unitOf(estimate.name);
     if (index === null) return card(estimate.name, estimate.title, quantity(null, unit));
     const [value, low, high, method] = [estimate.values[index], estimate.low[index], estimate.high[index], estimate.methods[index]];
-    const bounds = interval(value, low, high, unit);
-    const wide = unit !== "share" && value && bounds !== "" && bounds !== "exact" ? `${width((high - low) / value)} wide` : "";
-    return card(estimate.name, estimate.title, quantity(value, unit), bounds, [wide, method === bounds ? "" : method].filter(Boolean).join(" · "));
+    const texts = textsOf(value, low, high, unit);
+    const wide = unit !== "share" && value && texts.interval !== "" && texts.interval !== "exact" ? `${width((high - low) / value)} wide` : "";
+    return card(estimate.name, estimate.title, texts.value, texts.interval, [wide, method === texts.interval ? "" : method].filter(Boolean).join(" · "));
   });
   const events = index === null ? card("count", "Events", "–") : card("count", "Events", whole(data.counts[index]), "in the window", data.bursts[index] ? "bursty tail" : "");
   return [...quantiles, events];

@@ -2,7 +2,7 @@
 
 import {element, mark, write} from "./element.js";
 import {drawSpark, sparkline} from "./spark.js";
-import {brief, duration, interval, keyText, quantity, timeWithUtc, unitFor, whole, width} from "./shown.js";
+import {brief, duration, estimate, keyText, quantity, timeWithUtc, unitFor, whole, width} from "./shown.js";
 
 // addressOf(row): where its link leads; silentNow(): whether rows are of silent keys, each of its own newest window.
 export function keyRow(query, addressOf, silentNow) {
@@ -53,8 +53,9 @@ export function keyRow(query, addressOf, silentNow) {
     query.estimates.forEach((one, position) => {
       const given = data.estimates[one.name];
       const [value, between] = cells.estimates[position].children;
-      write(value, quantity(given?.value, units[position]));
-      write(between, given ? interval(given.value, given.low, given.high, units[position]) : "");
+      const texts = estimate(given?.value, given?.low, given?.high, units[position]);
+      write(value, texts.value);
+      write(between, texts.interval);
       mark(cells.estimates[position], "title", given ? about(one, given, query.unit) : null);
     });
     write(cells.wide, width(data.width));

@@ -1,7 +1,7 @@
 // The newest points of a key as a table: for those who would rather read, or have it read to them.
 
 import {element} from "./element.js";
-import {interval, quantity, timeWithUtc, whole} from "./shown.js";
+import {estimate as textsOf, timeWithUtc, whole} from "./shown.js";
 
 const MOST = 50;
 
@@ -21,9 +21,8 @@ export function keyTable() {
     caption.textContent = `The newest ${points.length} points that are shown, newest first`;
     head.replaceChildren(element("tr", null, element("th", {scope: "col"}, "Window ended"), data.estimates.map((estimate) => element("th", {scope: "col", class: "number"}, estimate.title)), element("th", {scope: "col", class: "number"}, "Events"), element("th", {scope: "col"}, "Burst")));
     body.replaceChildren(...points.map((at) => element("tr", null, element("th", {scope: "row"}, timeWithUtc(data.ends[at])), data.estimates.map((estimate) => {
-      const unit = unitOf(estimate.name);
-      const bounds = interval(estimate.values[at], estimate.low[at], estimate.high[at], unit);
-      return element("td", {class: "number"}, quantity(estimate.values[at], unit), element("span", {class: "soft bounds"}, [bounds, estimate.methods[at]].filter((one, place, all) => one && all.indexOf(one) === place).join(" · ")));
+      const {value, interval} = textsOf(estimate.values[at], estimate.low[at], estimate.high[at], unitOf(estimate.name));
+      return element("td", {class: "number"}, value, element("span", {class: "soft bounds"}, [interval, estimate.methods[at]].filter((one, place, all) => one && all.indexOf(one) === place).join(" · ")));
     }), element("td", {class: "number"}, whole(data.counts[at])), element("td", null, data.bursts[at] ? "burst" : ""))));
   }
 

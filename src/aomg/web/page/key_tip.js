@@ -1,17 +1,16 @@
 // What is told of one point of a key: all its quantiles with interval and method, its events, and its time twice.
 
 import {element} from "./element.js";
-import {interval, quantity, stateMark, timeWithUtc, whole} from "./shown.js";
+import {estimate as textsOf, stateMark, timeWithUtc, whole} from "./shown.js";
 
 // shown: {hidden: Set of names, styles: by name, unitOf(name)}
 export function tipContent(data, at, shown) {
   const rows = data.estimates.filter((estimate) => !shown.hidden.has(estimate.name)).map((estimate) => {
     const {number, dash, width} = shown.styles[estimate.name];
-    const unit = shown.unitOf(estimate.name);
     const method = estimate.methods[at];
-    const bounds = interval(estimate.values[at], estimate.low[at], estimate.high[at], unit);
-    return element("tr", null, element("th", {scope: "row"}, sample(`series-${number + 1}`, dash, width), estimate.title), element("td", {class: "number"}, quantity(estimate.values[at], unit)),
-      element("td", {class: "number soft"}, bounds === method ? null : bounds), element("td", {class: "soft"}, method));
+    const {value, interval} = textsOf(estimate.values[at], estimate.low[at], estimate.high[at], shown.unitOf(estimate.name));
+    return element("tr", null, element("th", {scope: "row"}, sample(`series-${number + 1}`, dash, width), estimate.title), element("td", {class: "number"}, value),
+      element("td", {class: "number soft"}, interval === method ? null : interval), element("td", {class: "soft"}, method));
   });
   return [
     element("p", null, element("strong", null, timeWithUtc(data.ends[at]))), element("table", null, element("tbody", null, rows)),

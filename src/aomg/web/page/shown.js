@@ -2,88 +2,216 @@
 
 import {element} from "./element.js";
 
-const SECONDS = {us: 1e-6, ms: 1e-3, s: 1};
-// below 1,000 of a unit it is shown in that unit
-const STEPS = [["ns", 1e-9], ["µs", 1e-6], ["ms", 1e-3], ["s", 1], ["min", 60], ["h", 3600], ["d", 86400]];
+// Nanoseconds. Whole numbers, so that a change of the unit is exact.
+const UNITS = {us: 1000, ms: 1e6, s: 1e9};
+// below 1,000 of a unit it is shown in that unit, of longer ones from two on
+const STEPS = [["ns", 1, 1], ["µs", 1000, 1000], ["ms", 1e6, 1e6], ["s", 1e9, 1e9], ["min", 6e10, 12e10], ["h", 36e11, 72e11], ["d", 864e11, 1728e11]];
+const SECONDS_AND_LESS = STEPS.slice(0, 4);
+const AS_IT_IS = [1, 1];
 const NOTHING = "–";
 // The ends of an interval are told with seven digits, rounded outwards: those of one number are at most so far apart.
 const SEVEN_DIGITS = 2.1e-6;
+const MOST_DIGITS = 7;
 
-// In which unit a number is shown: {name, scale}; shown = number / scale.
-export function unitOf(number, unit) {
-  const own = SECONDS[unit];
-  if (own === undefined) return {name: unit ?? "", scale: 1};
-  const seconds = Math.abs(number) * own;
-  if (seconds === 0) return {name: unit === "us" ? "µs" : unit, scale: 1};
-  let chosen = STEPS[0];
-  for (const step of STEPS) {
-    const least = step[1] >= 60 ? (step[1] === 60 ? 120 : step[1] * 2) : step[1];
-    if (seconds >= least * 0.9995) chosen = step;
+// -- Numbers with an interval ------------------------------------------------------------------------------------------
+
+// The texts of a value and its interval: {value, low, high, places}. The rule, with its reasons, is that of
+// src/aomg/numbers.py, to the same characters: value, low and high have the same decimals, low is rounded down and high
+// up, and the value is the nearest number of so many decimals in low..high; there are more decimals where there is none.
+// scale: numerator and denominator that numbers are multiplied with.
+export function shown(value, low, high, {digits = 3, scale = AS_IT_IS, padded = true, grouped = true, missing = NOTHING} = {}) {
+  const parts = [value, low, high].map(decimal);
+  const power = Math.min(...parts.filter((part) => part !== null).map((part) => part.power), 0);
+  const [middle, bottom, top] = parts.map((part) => (part === null ? null : part.number * ten(part.power - power)));
+  const decimals = new Decimals(middle || larger(bottom ?? 0n, top ?? 0n), power, scale);
+  let places = decimals.places(digits);
+  const text = (units) => (units === null ? missing : decimals.text(units, places, padded, grouped));
+  let units = null;
+  if (middle !== null && bottom === middle && middle === top) {
+    [units, places] = decimals.oneNumber(middle, places);
+    return {value: text(units), low: text(units), high: text(units), places};
   }
-  return {name: chosen[0], scale: chosen[1] / own};
+  if (bottom !== null && top !== null && decimals.isCoarse(middle ?? bottom, bottom, top, places)) places += 1;
+  if (middle !== null) [units, places] = decimals.inside(middle, bottom, top, places);
+  return {
+    value: text(units), low: text(bottom === null ? null : decimals.down(bottom, places)), high: text(top === null ? null : decimals.up(top, places)), places,
+  };
 }
 
-// How many decimals give three digits.
-function decimals(number, digits = 3) {
-  // of what it is rounded to: 0.9996 is 1.00
-  const size = Math.abs(Number(number.toPrecision(digits)));
-  if (size === 0 || !Number.isFinite(size)) return 0;
-  return Math.min(Math.max(digits - 1 - Math.floor(Math.log10(size) + 1e-12), 0), 12);
-}
+// Numbers n * 10^power * scale, rounded to places behind the point. All of it is done in integers: exact.
+class Decimals {
+  #main;
+  #power;
+  #scale;
+  #order;
+  #exponential;
 
-const formats = new Map();
-function fixed(number, places) {
-  let format = formats.get(places);
-  if (format === undefined) {
-    format = new Intl.NumberFormat("en", {minimumFractionDigits: places, maximumFractionDigits: places, useGrouping: true});
-    formats.set(places, format);
+  // main: the number whose size decides how many places there are.
+  constructor(main, power, scale) {
+    this.#main = main < 0n ? -main : main;
+    this.#power = power;
+    this.#scale = scale.map(BigInt);
+    this.#order = this.#orderOfMain();
+    this.#exponential = this.#order < -6 || this.#order > 11;
   }
-  return format.format(number);
+
+  // The places that give the main number so many digits, after rounding: 0.9996 is 1.00.
+  places(digits) {
+    if (this.#main === 0n) return 0;
+    let places = digits - 1 - this.#order;
+    if (this.nearest(this.#main, places) >= ten(digits)) places -= 1;
+    return this.#exponential ? places : Math.max(places, 0);
+  }
+
+  // In units of the last place; halves away from zero.
+  nearest(number, places) {
+    const [above, below] = this.#inUnits(number, places);
+    return (2n * above + (number < 0n ? -below : below)) / (2n * below);
+  }
+
+  // The largest number of units that is not above.
+  down(number, places) {
+    const [above, below] = this.#inUnits(number, places);
+    return above / below - (above % below < 0n ? 1n : 0n);
+  }
+
+  // The smallest number of units that is not below.
+  up(number, places) {
+    return -this.down(-number, places);
+  }
+
+  // Whether one unit of the last place is more than half of the interval, and rounding changes a number.
+  isCoarse(value, low, high, places) {
+    const [above, below] = this.#inUnits(high - low, places);
+    return above < 2n * below && [value, low, high].some((number) => this.down(number, places) !== this.up(number, places));
+  }
+
+  // The units that are nearest to a value and lie between low and high, with so many places or more.
+  inside(value, low, high, places) {
+    if (low !== null && high !== null && low <= value && value <= high) {
+      while (this.up(low, places) > this.down(high, places)) places += 1; // low < high: there is some such number
+    }
+    let units = this.nearest(value, places);
+    if (low !== null && low <= value && units < this.up(low, places)) units = this.up(low, places);
+    if (high !== null && value <= high && units > this.down(high, places)) units = this.down(high, places);
+    return [units, places];
+  }
+
+  // A number in units of the last place, and the places: the most digits but for zeros at the end.
+  oneNumber(number, places) {
+    let more = Math.max(places, this.places(MOST_DIGITS));
+    let units = this.nearest(number, more);
+    for (; more > places && units % 10n === 0n; more -= 1) units /= 10n;
+    return [units, more];
+  }
+
+  // A number of units of the last place as a text.
+  text(units, places, padded, grouped) {
+    let digits = String(units < 0n ? -units : units);
+    let [point, end] = [1, ""];
+    if (this.#exponential) {
+      const order = digits.length - 1 - places;
+      if (units !== 0n) end = `e${order < 0 ? "" : "+"}${order}`;
+    } else {
+      digits = digits.padStart(places + 1, "0");
+      point = digits.length - places;
+    }
+    const whole = grouped ? digits.slice(0, point).replace(/\B(?=(\d{3})+$)/g, ",") : digits.slice(0, point);
+    const rest = padded ? digits.slice(point) : digits.slice(point).replace(/0+$/, "");
+    return (units < 0n ? "-" : "") + whole + (rest === "" ? "" : `.${rest}`) + end;
+  }
+
+  // A number in units of the last place, as a numerator and a denominator.
+  #inUnits(number, places) {
+    const power = this.#power + places;
+    return [number * this.#scale[0] * ten(Math.max(power, 0)), this.#scale[1] * ten(Math.max(-power, 0))];
+  }
+
+  // The power of ten of the first digit: 0 for 1 to 9.99.
+  #orderOfMain() {
+    if (this.#main === 0n) return 0;
+    const [above, below] = this.#inUnits(this.#main, 0);
+    const order = String(above).length - String(below).length;
+    return above * ten(Math.max(-order, 0)) >= below * ten(Math.max(order, 0)) ? order : order - 1;
+  }
 }
 
-// 4213 us is "4.21 ms"; 1234567 without a unit is "1,234,567"; 0.98234 of a share is "98.2 %".
+// A number as it is written: digits and a power of ten; null for what is none.
+function decimal(number) {
+  if (!Number.isFinite(number)) return null;
+  const [digits, power = "0"] = String(number).split("e");
+  const [whole, rest = ""] = digits.split(".");
+  return {number: BigInt(whole + rest), power: Number(power) - rest.length};
+}
+
+const ten = (power) => 10n ** BigInt(power);
+
+function larger(one, other) {
+  const [first, second] = [one, other].map((number) => (number < 0n ? -number : number));
+  return first > second ? first : second;
+}
+
+// -- Quantities --------------------------------------------------------------------------------------------------------
+
+// In which unit a number is shown: {name, scale}, for shown().
+export function unitOf(number, unit, steps = STEPS) {
+  if (unit === "share") return {name: "%", scale: [100, 1]};
+  const own = UNITS[unit];
+  if (own === undefined) return {name: unit ?? "", scale: AS_IT_IS};
+  const size = Math.abs(number) * own;
+  if (size === 0) return {name: unit === "us" ? "µs" : unit, scale: AS_IT_IS};
+  const [name, length] = steps.findLast(([, , least]) => size >= least * 0.9995) ?? steps[0];
+  return {name, scale: [own, length]};
+}
+
+// A value with its interval in the unit that suits the value: {value: "4.213 ms", interval: "4.210..4.219"}. The interval
+// is "exact" where both ends are one number, and "" where it is not known.
+export function estimate(value, low, high, unit = null) {
+  if (!Number.isFinite(low) || !Number.isFinite(high)) return {value: quantity(value, unit), interval: ""};
+  const exact = high - low <= SEVEN_DIGITS * Math.max(Math.abs(low), Math.abs(high));
+  const ends = exact && Number.isFinite(value) ? [value, value] : [low, high];
+  const texts = inUnit(value, ...ends, unit);
+  return {value: texts.value, interval: exact ? "exact" : `${texts.low}..${texts.high}`};
+}
+
+// 4213 us is "4.21 ms"; 1234567 without a unit is "1,234,567"; 0.98234 of a share is "98.2 %". For what has no interval.
 export function quantity(number, unit = null) {
-  if (number === null || number === undefined) return NOTHING;
-  if (unit === "share") return share(number);
-  const {name, scale} = unitOf(number, unit);
-  const text = plain(number / scale);
-  return name === "" ? text : `${text}\u00a0${name}`;
+  return inUnit(number, null, null, unit).value;
+}
+
+// A value whose interval is not at hand, with all its digits: rounding could leave the interval.
+export function unrounded(number, unit = null) {
+  return inUnit(number, number, number, unit).value;
+}
+
+function inUnit(value, low, high, unit) {
+  const main = value || Math.max(Math.abs(low ?? 0), Math.abs(high ?? 0));
+  // near to all, the last digits are what matters
+  const digits = unit === "share" && main > 0.99 && main < 1 ? 4 : 3;
+  let {name, scale} = unitOf(main, unit);
+  let texts = shown(value, low, high, {digits, scale});
+  // Decimals of minutes, hours and days may never end, however many there are.
+  if (["min", "h", "d"].includes(name) && texts.places > digits) {
+    ({name, scale} = unitOf(main, unit, SECONDS_AND_LESS));
+    texts = shown(value, low, high, {digits, scale});
+  }
+  return Number.isFinite(value) && name !== "" ? {...texts, value: `${texts.value}\u00a0${name}`} : texts;
 }
 
 function plain(number) {
-  const size = Math.abs(number);
-  if (size >= 1e12 || (size > 0 && size < 1e-6)) return number.toExponential(2);
-  return fixed(number, decimals(number));
+  return shown(number, null, null).value;
 }
 
-// "4.20..4.23" in the unit in which the value is shown. The low end is rounded down and the high end up, so that what
-// is shown holds too. "exact" where both ends are one number.
-export function interval(value, low, high, unit = null) {
-  if (low === null || high === null || low === undefined || high === undefined) return "";
-  if (high - low <= SEVEN_DIGITS * Math.max(Math.abs(low), Math.abs(high))) return "exact";
-  const share = unit === "share";
-  const scale = share ? 0.01 : unitOf(value ?? high, unit).scale;
-  const [bottom, top] = [low / scale, high / scale];
-  const size = Math.max(Math.abs(bottom), Math.abs(top));
-  if (size >= 1e12 || size < 1e-6) return `${bottom.toExponential(2)}..${top.toExponential(2)}`;
-  let places = decimals(share ? 100 : (value ?? high) / scale);
-  // a narrow interval gets a digit more, rather than look much wider than it is
-  if (10 ** -places > 0.5 * (top - bottom)) places += 1;
-  return `${fixed(down(bottom, places), places)}..${fixed(-down(-top, places), places)}`;
-}
-
-function down(number, places) {
-  const step = 10 ** places;
-  const near = Math.round(number * step);
-  // a number that has no more digits than shown stays, whatever its last bit is
-  return (Math.abs(near / step - number) <= 1e-12 * Math.abs(number) ? near : Math.floor(number * step)) / step;
+function fixed(number, places) {
+  const part = decimal(number);
+  if (part === null) return NOTHING;
+  const decimals = new Decimals(0n, part.power, AS_IT_IS);
+  return decimals.text(decimals.nearest(part.number, places), places, true, true);
 }
 
 // 0.98234 is "98.2 %".
 export function share(number) {
-  if (number === null || number === undefined) return NOTHING;
-  const percent = number * 100;
-  return `${fixed(percent, percent === 0 || percent === 100 ? 0 : percent > 99 || percent < 1 ? 2 : 1)}\u00a0%`;
+  return quantity(number, "share");
 }
 
 // The width of an interval, relative to the value: 0.004 is "0.40 %".
@@ -97,7 +225,7 @@ export function width(relative) {
 }
 
 export function whole(number) {
-  return number === null || number === undefined ? NOTHING : fixed(number, 0);
+  return fixed(number, 0);
 }
 
 // As quantity, without zeros at the end: "2 ms". For ticks.
@@ -198,7 +326,7 @@ export function keyText(key, names = false) {
   return Object.entries(key).map(([name, value]) => (names ? `${name} ${value ?? NOTHING}` : value === "" ? "“”" : value ?? NOTHING)).join(" · ") || "all";
 }
 
-// The unit in which quantity() and interval() show an estimate of a query: shares (below_500) have none of their own.
+// The unit in which quantity() and estimate() show an estimate of a query: shares (below_500) have none of their own.
 export function unitFor(query, estimate) {
   const found = query?.estimates.find((one) => one.name === estimate);
   return found && found.quantile === null ? "share" : query?.unit ?? null;

@@ -1,15 +1,20 @@
-"""python -m benchmarks [NAME...] [--quick] [--data FILE_OR_FOLDER...] [--value COLUMN...]."""
+"""python -m benchmarks [NAME...] [--quick] [--data FILE_OR_FOLDER...] [--value COLUMN...].
+
+python -m benchmarks against REV compares the speed of this checkout with that of another revision.
+"""
 
 import argparse
 import importlib
 import importlib.metadata
 import json
+import sys
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks import report
+from benchmarks.against import command
 from benchmarks.measure import Figure, machine
 
 NAMES = ("throughput", "scaling", "peers", "threads", "few_k", "accuracy", "state", "streams")
@@ -19,6 +24,8 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["against"]:
+        sys.exit(command.main(sys.argv[2:]))
     asked = _arguments()
     console = Console(highlight=False)
     if "report" in asked.names:

@@ -4,23 +4,20 @@ Tails from 0.99 on are kept, and the same 100,000 values come again and again, o
 has tails for 0.999 alone, too, as the paper describes it, and values that are new.
 """
 
+from collections.abc import Callable
+
 from aomg import FewK, Operator, Query
-from benchmarks.measure import SMALL, Figure, memory_sum, pingmesh_values, ratio, take_turns
+from benchmarks.measure import SMALL, Figure, Timed, memory_sum, pingmesh_values, ratio, take_turns, timed
 
 PAPER = {0.2: 9.0, 1.0: 21.2}
+EVENTS = 100_000
 
 
 def run(quick: bool) -> list[Figure]:
-    events, rounds = 100_000, 5 if quick else 31
+    events, rounds = EVENTS, 5 if quick else 31
     values = pingmesh_values(SMALL)
-    part = values[:events]
-    queries = [Query.paper(100_000, 1_000)]
-    queries += [Query.paper(100_000, 1_000, few_k=FewK(fraction=fraction)) for fraction in PAPER]
-    operators = [Operator(query) for query in queries]
-    for operator in operators:
-        operator.push(values[:100_000])
-    pushes = [lambda operator=operator: operator.push(part) for operator in operators]
-    adding, plain, *merging = take_turns(rounds, lambda: memory_sum(values), *pushes)
+    queries = _queries()
+    adding, plain, *merging = take_turns(rounds, lambda: memory_sum(values), *map(_pushing, queries))
     figures = []
     for (fraction, paper), times in zip(PAPER.items(), merging, strict=True):
         found = ratio(plain, times)
@@ -49,3 +46,22 @@ def run(quick: bool) -> list[Figure]:
         )
     )
     return figures
+
+
+def cases(quick: bool) -> dict[str, Timed]:
+    names = ["paper mode without few-k, 100K by 1K", *(f"few-k at fraction {fraction}" for fraction in PAPER)]
+    return {name: timed(_pushing(query)) for name, query in zip(names, _queries(), strict=True)}
+
+
+def _queries() -> list[Query]:
+    """Without few-k merging, then with each fraction."""
+    merging = [Query.paper(EVENTS, 1_000, few_k=FewK(fraction=fraction)) for fraction in PAPER]
+    return [Query.paper(EVENTS, 1_000), *merging]
+
+
+def _pushing(query: Query) -> Callable[[], object]:
+    """Push one window's values into a full window."""
+    part = pingmesh_values(SMALL)[:EVENTS]
+    operator = Operator(query)
+    operator.push(part)
+    return lambda: operator.push(part)

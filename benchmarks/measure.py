@@ -3,6 +3,8 @@
 import datetime
 import os
 import platform
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
@@ -14,11 +16,11 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from aomg.evaluation.measure import accuracy
-from aomg.evaluation.measure.machine import cpu
 from aomg.streams import BLOCK, pingmesh
 
 Array = npt.NDArray[Any]
+Timed = Callable[[], float]
+"""A case of a benchmark, ready to run: each call runs it once and returns its seconds."""
 LARGE = 256 * BLOCK  # 16.8 million values, 134 MB
 SMALL = 128 * BLOCK  # 8.4 million values, 67 MB: no array that is summed is smaller
 
@@ -67,16 +69,35 @@ def memory_sum(values: Array) -> Any:
     return total
 
 
+def timed(work: Callable[[], object]) -> Timed:
+    """Return a call that runs the work once and returns its seconds."""
+
+    def seconds() -> float:
+        started = time.perf_counter()
+        work()
+        return time.perf_counter() - started
+
+    return seconds
+
+
+def seconds_of_script(script: str, **environment: str) -> float:
+    """Run a script in a fresh process; return the seconds that it measured and printed."""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"the script ended with status {done.returncode}:\n{done.stderr}")
+    return float(done.stdout)
+
+
 def take_turns(rounds: int, *rivals: Callable[[], object]) -> list[list[float]]:
     """Seconds of each rival in each round, after one that is not timed: all compiled, all pages touched."""
     for rival in rivals:
         rival()
+    clocks = [timed(rival) for rival in rivals]
     seconds: list[list[float]] = [[] for _ in rivals]
     for _ in range(rounds):
-        for times, rival in zip(seconds, rivals, strict=True):
-            started = time.perf_counter()
-            rival()
-            times.append(time.perf_counter() - started)
+        for times, clock in zip(seconds, clocks, strict=True):
+            times.append(clock())
     return seconds
 
 
@@ -95,11 +116,15 @@ def pingmesh_values(events: int, seed: int = 1) -> npt.NDArray[np.int64]:
 
 def exact(window: Array, quantiles: Iterable[object]) -> list[float]:
     """The exact quantiles of raw values."""
+    from aomg.evaluation.measure import accuracy  # not above: `against` measures revisions that have it elsewhere
+
     return [float(value) for value in accuracy.exact(window, tuple(map(str, quantiles)))]
 
 
 def machine() -> dict[str, Any]:
     """What the figures were measured on; nothing that names the machine itself."""
+    from aomg.evaluation.measure.machine import cpu  # not above, as in `exact`
+
     return {
         "cpu": cpu(),
         "cores": os.cpu_count(),

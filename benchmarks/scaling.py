@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from aomg import Operator, Query
 from aomg.streams import BLOCK, pingmesh
-from benchmarks.measure import SMALL, Figure, memory_sum, pingmesh_values, take_turns
+from benchmarks.measure import SMALL, Figure, Timed, memory_sum, pingmesh_values, take_turns, timed
 
 PERIOD = 1_000
+PAPER_EVENTS = 100_000
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 
 
@@ -18,26 +19,29 @@ def run(quick: bool) -> list[Figure]:
     sizes = SIZES[:4] if quick else SIZES
     return [
         _figure("default query", Query, sizes, SMALL, 5 if quick else 25, 0.85),
-        _figure("paper mode", Query.paper, sizes, 100_000, 5 if quick else 31, 0.9),
+        _figure("paper mode", Query.paper, sizes, PAPER_EVENTS, 5 if quick else 31, 0.9),
     ]
+
+
+def cases(quick: bool) -> dict[str, Timed]:
+    modes = {"default query": (Query, SMALL), "paper mode": (Query.paper, PAPER_EVENTS)}
+    return {
+        f"{mode}, P = 1K, N = {_short(size)}": timed(push)
+        for mode, (query, events) in modes.items()
+        for size, push in _pushes(query, SIZES[:4] if quick else SIZES, events).items()
+    }
 
 
 def _figure(
     what: str, query: Callable[..., Query], sizes: tuple[int, ...], events: int, rounds: int, aim: float
 ) -> Figure:
     values = pingmesh_values(SMALL)
-    part = values[:events]
-    operators = [Operator(query(size, PERIOD)) for size in sizes]
-    for size, operator in zip(sizes, operators, strict=True):
-        for chunk in pingmesh(seed=2).chunks(size + size // 10, 16 * BLOCK):
-            operator.push(chunk)
-    pushes = [lambda operator=operator: operator.push(part) for operator in operators]
-    adding, *pushing = take_turns(rounds, lambda: memory_sum(values), *pushes)
+    adding, *pushing = take_turns(rounds, lambda: memory_sum(values), *_pushes(query, sizes, events).values())
     best = [min(times) for times in pushing]
     found = min(best) / max(best)
     limit = min(adding) / values.size
     return Figure(
-        f"{what}, P = 1K, N = 1K to {sizes[-1] // 1_000_000}M, slowest / fastest",
+        f"{what}, P = 1K, N = 1K to {_short(sizes[-1])}, slowest / fastest",
         f"{found:.2f}",
         f">= {aim}",
         found >= aim,
@@ -48,3 +52,17 @@ def _figure(
             "timed_events_a_round": events,
         },
     )
+
+
+def _short(size: int) -> str:
+    return f"{size // 1_000}K" if size < 1_000_000 else f"{size // 1_000_000}M"
+
+
+def _pushes(query: Callable[..., Query], sizes: tuple[int, ...], events: int) -> dict[int, Callable[[], object]]:
+    """Push so many events into a full window of each size."""
+    part = pingmesh_values(SMALL)[:events]
+    operators = {size: Operator(query(size, PERIOD)) for size in sizes}
+    for size, operator in operators.items():
+        for chunk in pingmesh(seed=2).chunks(size + size // 10, 16 * BLOCK):
+            operator.push(chunk)
+    return {size: lambda operator=operator: operator.push(part) for size, operator in operators.items()}

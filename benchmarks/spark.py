@@ -9,9 +9,9 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,10 +24,9 @@ from pyspark.sql.streaming import StreamingQuery
 from rich.console import Console
 
 from aomg import Query
-from aomg.spark import quantiles
-from aomg.spark.session import session
+from aomg.spark import quantiles, session
 from aomg.streams import pingmesh
-from benchmarks.measure import Figure, Ratio, ratio
+from benchmarks.measure import Figure, Ratio, Timed, ratio
 
 Plan = Callable[[DataFrame], DataFrame]
 
@@ -208,10 +207,21 @@ def beside_count(
     for keys, aim in aims.items():
         data = pingmesh_events(keys, quick)
         rivals = [Rival("count", count, data), Rival("quantiles", default_query, data)]
-        label = f"{mode}, 1 hour by 1 minute, {keys:,} key{'s' * (keys > 1)}"
+        label = _label(mode, keys)
         times = race(label, 1 if quick else rounds, rivals, timed)
         figures.append(compared(f"{label}, of the speed of {what}", ratio(*times), aim, rivals, times))
     return figures
+
+
+def default_query_cases(
+    mode: str, all_keys: Iterable[int], timed: Callable[[Plan, Data], float], quick: bool
+) -> dict[str, Timed]:
+    """The default query alone, for each number of keys."""
+    return {_label(mode, keys): partial(timed, default_query, pingmesh_events(keys, quick)) for keys in all_keys}
+
+
+def _label(mode: str, keys: int) -> str:
+    return f"{mode}, 1 hour by 1 minute, {keys:,} key{'s' * (keys > 1)}"
 
 
 def speeds(rivals: Sequence[Rival], times: list[list[float]]) -> dict[str, object]:

@@ -1,10 +1,14 @@
 """How near to a plain count does a batch on Spark run, 1 hour by 1 minute, from one key to 10,000?"""
 
-from benchmarks.measure import Figure
-from benchmarks.spark import beside_count, in_batch
+from benchmarks.measure import Figure, Timed
+from benchmarks.spark import beside_count, default_query_cases, in_batch
 
 AIMS = {1: 0.5, 100: 0.4, 10_000: 0.25}
 
 
 def run(quick: bool) -> list[Figure]:
     return beside_count("batch", AIMS, 5, in_batch, "a count by minute", quick)
+
+
+def cases(quick: bool) -> dict[str, Timed]:
+    return default_query_cases("batch", AIMS, in_batch, quick)

@@ -1,35 +1,66 @@
 """How near to the memory's speed does the default query run?"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from aomg import Operator, Query
-from benchmarks.measure import LARGE, SMALL, Array, Figure, memory_sum, pingmesh_values, plain_sum, ratio, take_turns
+from benchmarks.measure import (
+    LARGE,
+    SMALL,
+    Array,
+    Figure,
+    Timed,
+    memory_sum,
+    pingmesh_values,
+    plain_sum,
+    ratio,
+    take_turns,
+    timed,
+)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is pushed into one query, at once or in parts."""
+
+    what: str
+    query: Query
+    values: Array
+    aim: float | None
+    push: int = 0  # events a push; all at once unless told
 
 
 def run(quick: bool) -> list[Figure]:
-    events, rounds = (SMALL, 3) if quick else (LARGE, 15)
+    return [_figure(load, 3 if quick else 15) for load in _loads(quick)]
+
+
+def cases(quick: bool) -> dict[str, Timed]:
+    return {load.what: timed(_pushing(load)) for load in _loads(quick)}
+
+
+def _loads(quick: bool) -> list[Load]:
+    events = SMALL if quick else LARGE
     integers = pingmesh_values(events)
     doubles = integers + np.random.default_rng(1).random(events)
     usual, short = Query(131_072, 16_384), Query(100_000, 1_000)
     return [
-        _figure("default query, 128K by 16K, int64", usual, integers, rounds, 0.45),
-        _figure("default query, 100K by 1K, int64", short, integers, rounds, 0.2),
-        _figure("default query, 128K by 16K, float64", usual, doubles, rounds, 0.35),
-        _figure("the same, in milliseconds", usual, doubles / 1000, rounds, None),
-        _figure("128K by 16K, 1,000 events a push", usual, integers, rounds, 0.12, 1_000),
+        Load("default query, 128K by 16K, int64", usual, integers, 0.45),
+        Load("default query, 100K by 1K, int64", short, integers, 0.2),
+        Load("default query, 128K by 16K, float64", usual, doubles, 0.35),
+        Load("the same, in milliseconds", usual, doubles / 1000, None),
+        Load("128K by 16K, 1,000 events a push", usual, integers, 0.12, 1_000),
     ]
 
 
-def _figure(what: str, query: Query, values: Array, rounds: int, aim: float | None, push: int = 0) -> Figure:
+def _figure(load: Load, rounds: int) -> Figure:
+    values, aim = load.values, load.aim
     words = values.view(np.int64)
-    adding, fastest, pushing = take_turns(
-        rounds, lambda: plain_sum(words), lambda: memory_sum(values), _pushing(query, values, push)
-    )
+    adding, fastest, pushing = take_turns(rounds, lambda: plain_sum(words), lambda: memory_sum(values), _pushing(load))
     found, strict = ratio(adding, pushing), ratio(fastest, pushing)
     return Figure(
-        what,
+        load.what,
         f"{found}; {strict.best:.2f} of the fastest sum",
         "" if aim is None else f">= {aim} of a sum",
         None if aim is None else found.best >= aim,
@@ -44,9 +75,9 @@ def _figure(what: str, query: Query, values: Array, rounds: int, aim: float | No
     )
 
 
-def _pushing(query: Query, values: Array, push: int) -> Callable[[], object]:
+def _pushing(load: Load) -> Callable[[], object]:
     """Push the values into an operator that goes on from round to round: full windows, steady expiry."""
-    operator = Operator(query)
+    operator, values, push = Operator(load.query), load.values, load.push
     if not push:
         return lambda: operator.push(values)
 

@@ -1,0 +1,78 @@
+"""Runs the cases of one benchmark when asked: the process of one side.
+
+Requests come as lines of JSON on standard input, and each gets one line of JSON as its answer. ``{"do": "prepare"}``
+makes the inputs, runs every case once, so that all is compiled, and answers ``{"cases": [...]}``. ``{"do": "measure",
+"case": ..., "times": n}`` runs the case n times and answers its seconds by two clocks, ``{"wall": ..., "cpu": ...}``,
+and how long it took in all, ``elapsed``. What fails answers ``{"error": traceback}``. All that anybody else prints goes
+to standard error.
+"""
+
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import aomg
+
+
+class Worker:
+    """The cases of one benchmark."""
+
+    def __init__(self, module: str, source: Path, quick: bool) -> None:
+        self._module, self._source, self._quick = module, source, quick
+        self._cases: dict[str, Callable[[], float]] = {}
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["do"] == "prepare":
+            return self._prepare()
+        return self._measure(request["case"], request["times"])
+
+    def _prepare(self) -> dict[str, Any]:
+        imported = Path(aomg.__file__)
+        if not imported.is_relative_to(self._source):
+            raise RuntimeError(f"aomg was imported from {imported}, not from {self._source}")
+        self._cases = importlib.import_module(f"benchmarks.{self._module}").cases(self._quick)
+        for run in self._cases.values():
+            run()
+        return {"cases": list(self._cases)}
+
+    def _measure(self, case: str, times: int) -> dict[str, Any]:
+        run = self._cases[case]
+        started, used = time.perf_counter(), _cpu_seconds()
+        seconds = sum(run() for _ in range(times))
+        return {"wall": seconds, "cpu": _cpu_seconds() - used, "elapsed": time.perf_counter() - started}
+
+
+def _cpu_seconds() -> float:
+    """Return the processor's seconds of this process and of those that it started and that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def main() -> None:
+    answers = _take_standard_output()
+    module, source, quick = sys.argv[1:]
+    worker = Worker(module, Path(source), quick == "quick")
+    for line in sys.stdin:
+        try:
+            answer = worker.answer(json.loads(line))
+        except Exception:
+            answer = {"error": traceback.format_exc()}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+def _take_standard_output() -> IO[str]:
+    """Keep standard output for the answers; Spark and the benchmarks print, too."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return answers
+
+
+if __name__ == "__main__":
+    main()

@@ -123,7 +123,7 @@ def exact(window: Array, quantiles: Iterable[object]) -> list[float]:
 
 def machine() -> dict[str, Any]:
     """What the figures were measured on; nothing that names the machine itself."""
-    from aomg.evaluation.measure.machine import cpu  # not above, as in `exact`
+    from aomg.evaluation.machine import cpu  # not above, as in `exact`
 
     return {
         "cpu": cpu(),

@@ -6,8 +6,8 @@ import shutil
 from pyspark.sql import DataFrame
 from rich.console import Console
 
-from aomg.monitor.config import load
-from aomg.monitor.running import Monitor
+from aomg.monitor.config.reader import load
+from aomg.monitor.run.monitor import Monitor
 from benchmarks.measure import Figure, ratio
 from benchmarks.spark import (
     KEY,

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from aomg.monitor.parquet_sink import by_day, content
-from aomg.monitor.result_folder import file_name
-from aomg.monitor.result_rows import SCHEMA
+from aomg.monitor.sinks.parquet import by_day, content
+from aomg.monitor.sinks.result_folder import file_name
+from aomg.monitor.sinks.result_rows import SCHEMA
 from aomg.times import time_of, time_text
 
 MINUTE = 60_000_000

@@ -3,8 +3,8 @@
 import numpy as np
 
 from aomg import Query
-from aomg.monitor.config import QueryConfig, RuleConfig
-from aomg.monitor.rows import WindowRows
+from aomg.monitor.config.model import QueryConfig, RuleConfig
+from aomg.monitor.rules.rows import WindowRows
 
 MINUTE = 60_000_000
 

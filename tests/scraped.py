@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 import pytest
 
-from aomg.monitor.result_rows import SCHEMA
-from aomg.web.history import History, QueryHistory
-from aomg.web.metrics import Metrics
+from aomg.monitor.sinks.result_rows import SCHEMA
+from aomg.web.memory.history import History, QueryHistory
+from aomg.web.metrics.exposition import Metrics
 
 SECOND = 1_000_000
 END = 1_794_830_400 * SECOND  # 2026-11-16T12:00:00Z

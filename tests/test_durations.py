@@ -12,10 +12,10 @@ from aomg import Query, QueryError
 from aomg.durations import CENTURY, MICROSECONDS, duration_text, microseconds
 from aomg.errors import DurationError
 from aomg.monitor import command
+from aomg.monitor.config.kinds import duration
+from aomg.monitor.config.schema import Field, Problems
+from aomg.monitor.config.yaml_lines import Node, parse
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.kinds import duration
-from aomg.monitor.schema import Field, Problems
-from aomg.monitor.yaml_lines import Node, parse
 
 SECOND = 1_000_000
 LENGTHS = st.integers(0, CENTURY) | st.integers(0, 10**40) | st.integers(0, 10**6).map(lambda n: n * 60 * SECOND)

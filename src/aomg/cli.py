@@ -183,7 +183,7 @@ def run(config: _Config, once: _Once = False, json: _AsJson = False, web: _Web =
     Exit codes: 0 it ended or was stopped, 1 it had to stop, 2 the configuration cannot run.
     """
     from aomg.monitor import command
-    from aomg.monitor.config import load
+    from aomg.monitor.config.reader import load
 
     if port is not None and not web:
         raise typer.BadParameter("a port is that of the page; give --web, too", param_hint="--port")

@@ -28,12 +28,12 @@ from typer.testing import CliRunner
 
 from aomg import streams
 from aomg.cli import app
-from aomg.monitor.alerts import Alert
-from aomg.monitor.config import load
+from aomg.monitor.alert import Alert
+from aomg.monitor.config.reader import load
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.progress import Progress
-from aomg.monitor.rehearsal import rehearsed
-from aomg.monitor.running import Monitor, RunError
+from aomg.monitor.run.monitor import Monitor, RunError
+from aomg.monitor.run.progress import Progress
+from aomg.monitor.run.rehearsal import rehearsed
 from aomg.spark import Accounts
 from aomg.streams import Podsets
 

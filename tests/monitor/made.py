@@ -10,7 +10,7 @@ from unittest import mock
 
 import pyarrow as pa
 
-from aomg.monitor.alerts import Alert, alert_id
+from aomg.monitor.alert import Alert, alert_id
 
 MINUTE = 60_000_000
 NOON = 1_794_830_400_000_000  # 2026-11-16T12:00:00Z

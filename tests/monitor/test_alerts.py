@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made import NOON, alert
 
-from aomg.monitor.alerts import Alert, FleetReport, alert_id, canonical
+from aomg.monitor.alert import Alert, FleetReport, alert_id, canonical
 from aomg.times import time_of, time_text
 
 TEXTS = st.text(max_size=8)

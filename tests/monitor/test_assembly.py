@@ -14,12 +14,13 @@ from made import MINUTE, NOON, quick_disk, row, table
 from rich.console import Console
 
 from aomg.errors import StateError
-from aomg.monitor.alerts import alert_id
-from aomg.monitor.assembly import assembled
-from aomg.monitor.batches import Batches
-from aomg.monitor.config import RuleConfig, load
-from aomg.monitor.headroom_file import HeadroomFile
-from aomg.monitor.rules import build
+from aomg.monitor.alert import alert_id
+from aomg.monitor.config.model import RuleConfig
+from aomg.monitor.config.reader import load
+from aomg.monitor.rules.builder import build
+from aomg.monitor.run.assembly import assembled
+from aomg.monitor.run.batches import Batches
+from aomg.monitor.sinks.headroom import HeadroomFile
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 SLOW = """

@@ -12,10 +12,11 @@ from made import MINUTE, NOON, alert
 from rich.console import Console
 
 from aomg.monitor import command
-from aomg.monitor.config import EXAMPLE, Config, load
+from aomg.monitor.config.model import Config
+from aomg.monitor.config.reader import EXAMPLE, load
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.progress import Progress
-from aomg.monitor.state_owner import claim_state
+from aomg.monitor.run.progress import Progress
+from aomg.monitor.run.state_owner import claim_state
 
 
 def brought(*alerts):

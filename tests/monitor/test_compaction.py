@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import MINUTE, NAMES, NOON, Killed, dying, files, quick_disk, row, table
 
-from aomg.monitor import compaction
-from aomg.monitor.compaction import Compacted, compact, days_over
-from aomg.monitor.parquet_sink import ParquetSink
-from aomg.monitor.results import read
-from aomg.monitor.whole_files import SinkError
+from aomg.monitor.atomic import SinkError
+from aomg.monitor.results.reader import read
+from aomg.monitor.sinks import compaction
+from aomg.monitor.sinks.compaction import Compacted, compact, days_over
+from aomg.monitor.sinks.parquet import ParquetSink
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 

@@ -13,12 +13,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aomg.monitor import schema
-from aomg.monitor.config import EXAMPLE, Config, check_rules, load
+from aomg.monitor.config import schema
+from aomg.monitor.config.model import Config
+from aomg.monitor.config.options import ALLOWED
+from aomg.monitor.config.reader import EXAMPLE, load
+from aomg.monitor.config.secret import Secret
+from aomg.monitor.config.source import PODSETS
 from aomg.monitor.errors import MOST_PROBLEMS, ConfigError
-from aomg.monitor.options import ALLOWED
-from aomg.monitor.secret import Secret
-from aomg.monitor.source_section import PODSETS
+from aomg.monitor.rules.builder import check_rules
 from aomg.query import FewK, Query
 from aomg.streams.podsets import SCHEMA
 
@@ -567,7 +569,7 @@ def test_rules_are_checked_by_their_own_room_and_its_errors_get_their_place(writ
             raise ConfigError("p99_9 is not computed; add 0.999 to quantiles")
         return rule.name
 
-    monkeypatch.setattr("aomg.monitor.config.build", build)
+    monkeypatch.setattr("aomg.monitor.rules.builder.build", build)
     config = load(written(FULL), environment=ENVIRONMENT)
     with pytest.raises(ConfigError, match=r"add 0\.999") as caught:
         check_rules(config)
@@ -581,7 +583,7 @@ def test_the_columns_of_a_generated_stream_are_those_that_it_has():
 
 
 def test_the_rules_of_the_example_can_be_built():
-    pytest.importorskip("aomg.monitor.rules", exc_type=ImportError)
+    pytest.importorskip("aomg.monitor.rules.builder", exc_type=ImportError)
     config = load(EXAMPLE, environment={})
     assert len(check_rules(config)) == len(config.rules)
 

@@ -18,18 +18,19 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from aomg.monitor import command
-from aomg.monitor.alerts import Alert, FleetReport
-from aomg.monitor.config import Config, check_rules, load
+from aomg.monitor.alert import Alert, FleetReport
+from aomg.monitor.alerts.judge import Judge
+from aomg.monitor.alerts.state import State
+from aomg.monitor.config.model import Config
+from aomg.monitor.config.options import ALLOWED
+from aomg.monitor.config.reader import load
+from aomg.monitor.config.schema import NEEDED, Section
+from aomg.monitor.config.source import KINDS
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.expressions import constant, parse
-from aomg.monitor.intervals import CERTAIN, POSSIBLE, Interval, Truth, compare
-from aomg.monitor.judge import Judge
-from aomg.monitor.options import ALLOWED
-from aomg.monitor.rules import build
-from aomg.monitor.schema import NEEDED, Section
-from aomg.monitor.source_section import KINDS
-from aomg.monitor.states import State
-from aomg.monitor.templates import FIELDS, FLEET_FIELDS
+from aomg.monitor.rules.builder import build, check_rules
+from aomg.monitor.rules.intervals import CERTAIN, POSSIBLE, Interval, Truth, compare
+from aomg.monitor.rules.language import constant, parse
+from aomg.monitor.rules.templates import FIELDS, FLEET_FIELDS
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("monitor", "rules", "operations")}
@@ -337,8 +338,8 @@ def test_the_guide_builds_its_configuration_from_its_fragments():
 @pytest.fixture(scope="module")
 def guide(spark, tmp_path_factory) -> SimpleNamespace:
     """The guide from its CSV to its second run."""
-    from aomg.monitor.running import Monitor
-    from aomg.monitor.view import View
+    from aomg.monitor.run.monitor import Monitor
+    from aomg.monitor.run.view import View
 
     said = io.StringIO()
     console = Console(file=said, width=120)

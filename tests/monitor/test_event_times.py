@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import functions as f
 
-from aomg.monitor.config import SourceConfig
-from aomg.monitor.event_times import time_of_event, without_zone
+from aomg.monitor.config.model import SourceConfig
+from aomg.monitor.source.times import time_of_event, without_zone
 
 pytestmark = pytest.mark.xdist_group("monitor on spark")
 

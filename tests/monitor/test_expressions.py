@@ -12,9 +12,9 @@ from judging import MINUTE, queries, query, rows
 
 from aomg.durations import UNITS
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.expressions import DEEPEST, constant, parse
-from aomg.monitor.intervals import CERTAIN, POINT, POSSIBLE, Interval, compare
-from aomg.monitor.joins import Joined, Sufficient
+from aomg.monitor.rules.intervals import CERTAIN, POINT, POSSIBLE, Interval, compare
+from aomg.monitor.rules.joins import Joined, Sufficient
+from aomg.monitor.rules.language import DEEPEST, constant, parse
 
 COMPARED = {
     ">": operator.gt,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aomg.monitor import health as module
-from aomg.monitor.health import Health
-from aomg.monitor.progress import Progress
+from aomg.monitor.run import health as module
+from aomg.monitor.run.health import Health
+from aomg.monitor.run.progress import Progress
 
 NOON = 1_794_830_400.0  # 2026-11-16T12:00:00Z
 

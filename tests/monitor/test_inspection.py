@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from aomg.monitor.config import Config, load
+from aomg.monitor.config.model import Config
+from aomg.monitor.config.reader import load
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.inspection import inspect
+from aomg.monitor.run.check import inspect
 
 CONFIG = """source: {{{source}, time: ts}}
 state: state/

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made import NAMES, NOON, alert, files, full_disk, quick_disk, row, table
 
-from aomg.monitor import json_lines
-from aomg.monitor.json_lines import JsonLinesSink
-from aomg.monitor.whole_files import SinkError
+from aomg.monitor.atomic import SinkError
+from aomg.monitor.sinks import jsonl as json_lines
+from aomg.monitor.sinks.jsonl import JsonLinesSink
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 

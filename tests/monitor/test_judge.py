@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from judging import MINUTE, queries, query, rows, rule
 
 from aomg.errors import StateError
-from aomg.monitor.alerts import Alert, alert_id, canonical
-from aomg.monitor.judge import Judge, OrderError
-from aomg.monitor.rules import build
-from aomg.monitor.states import State
+from aomg.monitor.alert import Alert, alert_id, canonical
+from aomg.monitor.alerts.judge import Judge, OrderError
+from aomg.monitor.alerts.state import State
+from aomg.monitor.rules.builder import build
 from aomg.times import time_of, time_text
 
 SLOW, QUICK = {"p99": 5000.0}, {"p99": 3000.0}

@@ -10,11 +10,11 @@ import pytest
 from listening import HANG_UP, HEARD_BUT_SILENT, OK, SLOW, listening
 from made import MINUTE, NOON, alert, quick_disk, told
 
-from aomg.monitor import undelivered
-from aomg.monitor.delivery import NotDelivered
-from aomg.monitor.notify import Backoff, Notifier
-from aomg.monitor.receivers import Webhook
-from aomg.monitor.whole_files import SinkError
+from aomg.monitor.atomic import SinkError
+from aomg.monitor.delivery import undelivered
+from aomg.monitor.delivery.base import NotDelivered
+from aomg.monitor.delivery.notifier import Backoff, Notifier
+from aomg.monitor.delivery.receivers import Webhook
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 AT_ONCE = Backoff(first=0.001, most=0.002)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from made import NOON, Killed, alert, dying, files, quick_disk, told
 
 from aomg.errors import StateError
-from aomg.monitor.outbox import Outbox
+from aomg.monitor.delivery.outbox import Outbox
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 

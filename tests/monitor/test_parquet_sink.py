@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from made import MINUTE, NAMES, NOON, Killed, dying, files, full_disk, quick_disk, row, table
 
 from aomg.errors import InputError
-from aomg.monitor.parquet_sink import ParquetSink
-from aomg.monitor.result_rows import SCHEMA, labels_key, stored
-from aomg.monitor.whole_files import SinkError
+from aomg.monitor.atomic import SinkError
+from aomg.monitor.sinks.parquet import ParquetSink
+from aomg.monitor.sinks.result_rows import SCHEMA, labels_key, stored
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 

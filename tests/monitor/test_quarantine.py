@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from made import Killed, dying, files, quick_disk, row, table
 
 from aomg.errors import StateError
-from aomg.monitor.quarantine import Quarantine, Refused, refused_in
+from aomg.monitor.sinks.quarantine import Quarantine, Refused, refused_in
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 

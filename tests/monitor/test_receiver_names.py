@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made import NOON, Killed, alert, dying, quick_disk, told
 
-from aomg.monitor.notify import Notifier
-from aomg.monitor.outbox import Outbox
-from aomg.monitor.receiver_names import moved, names_of
-from aomg.monitor.receivers import Alertmanager, Command, Log, Webhook
-from aomg.monitor.secret import Secret, address
+from aomg.monitor.config.secret import Secret, address
+from aomg.monitor.delivery.notifier import Notifier
+from aomg.monitor.delivery.outbox import Outbox
+from aomg.monitor.delivery.queue_names import moved, names_of
+from aomg.monitor.delivery.receivers import Alertmanager, Command, Log, Webhook
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 

@@ -11,11 +11,11 @@ import pytest
 from listening import HANG_UP, SLOW, listening
 from made import MINUTE, NOON, alert, quick_disk, told
 
-from aomg.monitor.delivery import NotDelivered
+from aomg.monitor.config.secret import Secret
+from aomg.monitor.delivery.base import NotDelivered
+from aomg.monitor.delivery.notifier import Notifier
+from aomg.monitor.delivery.receivers import Alertmanager, Command, Log, Webhook
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.notify import Notifier
-from aomg.monitor.receivers import Alertmanager, Command, Log, Webhook
-from aomg.monitor.secret import Secret
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 ALERTMANAGER = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made import NAMES, NOON, row, table
 
-from aomg.monitor.result_rows import records, stored
+from aomg.monitor.sinks.result_rows import records, stored
 from aomg.times import time_text
 
 NUMBERS = st.none() | st.floats()

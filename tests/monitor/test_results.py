@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import MINUTE, NAMES, NOON, quick_disk, row, table
 
-from aomg.monitor.parquet_sink import ParquetSink
-from aomg.monitor.result_rows import stored
-from aomg.monitor.results import ResultsError, label, read
+from aomg.monitor.results.reader import ResultsError, label, read
+from aomg.monitor.sinks.parquet import ParquetSink
+from aomg.monitor.sinks.result_rows import stored
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 DAY = 1440 * MINUTE

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from judging import MINUTE, queries, query
 
 from aomg.errors import InputError
-from aomg.monitor.rows import windows_of
+from aomg.monitor.rules.rows import windows_of
 
 ESTIMATE = pa.struct(
     [("name", pa.string()), *((part, pa.float64()) for part in ("value", "low", "high")), ("method", pa.string())]

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import MINUTE, queries, query, rows, rule
 
-from aomg.monitor.config import check_rules
+from aomg.monitor.alerts.judge import Judge
+from aomg.monitor.alerts.state import State
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.intervals import CERTAIN, POSSIBLE
-from aomg.monitor.judge import Judge
-from aomg.monitor.rules import build
-from aomg.monitor.states import State
+from aomg.monitor.rules.builder import build, check_rules
+from aomg.monitor.rules.intervals import CERTAIN, POSSIBLE
 
 BOTH = queries(query(), query("outbound"))
 SERVERS = queries(query(labels=("podset", "server")), query("outbound", labels=("podset", "server")))
@@ -302,7 +301,7 @@ def test_two_rules_of_one_name_need_different_labels():
 
 
 def test_the_shipped_example_has_rules_that_can_be_built():
-    from aomg.monitor.config import EXAMPLE, load
+    from aomg.monitor.config.reader import EXAMPLE, load
 
     built = check_rules(load(EXAMPLE))
     assert [each.name for each in built] == ["PodsetSwitchFault", "TailAgainstMedian", "inbound_p99"]

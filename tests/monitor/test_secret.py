@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aomg.monitor.config import load
-from aomg.monitor.running import explained
-from aomg.monitor.secret import Secret, address, without_secrets
+from aomg.monitor.config.reader import load
+from aomg.monitor.config.secret import Secret, address, without_secrets
+from aomg.monitor.run.monitor import explained
 
 CONFIGURATION = """
 source:

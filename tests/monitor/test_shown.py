@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from made import MINUTE, NAMES, NOON, alert, quick_disk, row, table
 from rich.console import Console
 
-from aomg.monitor import ranking
-from aomg.monitor.parquet_sink import ParquetSink
-from aomg.monitor.ranking import ranked
-from aomg.monitor.result_rows import records, stored
-from aomg.monitor.results import ResultsError, newest_batch, read
-from aomg.monitor.shown import show, sparkline
-from aomg.monitor.sinks import ConsoleSink
+from aomg.monitor.results import ranking
+from aomg.monitor.results.display import show, sparkline
+from aomg.monitor.results.ranking import ranked
+from aomg.monitor.results.reader import ResultsError, newest_batch, read
+from aomg.monitor.sinks.base import ConsoleSink
+from aomg.monitor.sinks.parquet import ParquetSink
+from aomg.monitor.sinks.result_rows import records, stored
 from aomg.times import time_text
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)

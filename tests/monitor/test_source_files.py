@@ -10,11 +10,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from aomg.monitor.config import Config, load
+from aomg.monitor.config.model import Config
+from aomg.monitor.config.reader import load
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.file_columns import _reads
-from aomg.monitor.inspection import inspect
-from aomg.monitor.source_files import glob_pattern, source_files
+from aomg.monitor.run.check import inspect
+from aomg.monitor.source.columns import _reads
+from aomg.monitor.source.files import glob_pattern, source_files
 
 pytestmark = pytest.mark.xdist_group("monitor on spark")
 

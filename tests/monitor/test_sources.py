@@ -11,9 +11,10 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from aomg.monitor.config import Config, load
+from aomg.monitor.config.model import Config
+from aomg.monitor.config.reader import load
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.sources import MOST_SAMPLES, events_of
+from aomg.monitor.source.events import MOST_SAMPLES, events_of
 
 pytestmark = pytest.mark.xdist_group("monitor on spark")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from made import Killed, dying, files, quick_disk
 
 from aomg.errors import StateError
-from aomg.monitor.state_files import StateFiles, stream_of
+from aomg.monitor.alerts.state_files import StateFiles, stream_of
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 STATE = {"b": [1, 2.5, None], "a": {"é": "firing"}}

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aomg.monitor.alerts import Alert, FleetReport
+from aomg.monitor.alert import Alert, FleetReport
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.templates import parse, quantity_values, values_of
+from aomg.monitor.rules.templates import parse, quantity_values, values_of
 
 ALERT = Alert(
     id="0" * 32,

@@ -9,10 +9,10 @@ import pytest
 from judging import rows
 from rich.console import Console
 
-from aomg.monitor.config import load
-from aomg.monitor.generated import Generator
-from aomg.monitor.progress import Progress
-from aomg.monitor.view import View
+from aomg.monitor.config.reader import load
+from aomg.monitor.run.progress import Progress
+from aomg.monitor.run.view import View
+from aomg.monitor.source.generated import Generator
 from aomg.streams import podsets
 from aomg.times import time_of
 

@@ -6,9 +6,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aomg.monitor import yaml_lines
+from aomg.monitor.config import yaml_lines
+from aomg.monitor.config.yaml_lines import Node, parse, read
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.yaml_lines import Node, parse, read
 
 
 def plain(node: Node):

@@ -24,10 +24,11 @@ from rich.console import Console
 
 from aomg.core.keyed import COUNTS, Fleet, Rows
 from aomg.core.tally import tally
-from aomg.monitor.assembly import assembled
-from aomg.monitor.config import EXAMPLE, Config, load
-from aomg.monitor.health import Health
-from aomg.monitor.result_rows import SCHEMA
+from aomg.monitor.config.model import Config
+from aomg.monitor.config.reader import EXAMPLE, load
+from aomg.monitor.run.assembly import assembled
+from aomg.monitor.run.health import Health
+from aomg.monitor.sinks.result_rows import SCHEMA
 from aomg.query import Query
 
 SECOND = 1_000_000

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from aomg.monitor.result_rows import SCHEMA
-from aomg.web.history import History
-from aomg.web.windows import QueryHistory
+from aomg.monitor.sinks.result_rows import SCHEMA
+from aomg.web.memory.history import History
+from aomg.web.memory.windows import QueryHistory
 
 MINUTE = 60_000_000
 NOON = 1_794_830_400_000_000  # 2026-11-16T12:00:00Z

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import httpx
 
-from aomg.monitor.secret import Secret
-from aomg.web.access import Access
-from aomg.web.live import Live
+from aomg.monitor.config.secret import Secret
+from aomg.web.follow.live import Live
+from aomg.web.http.access import Access
+from aomg.web.http.server import Server, listening
+from aomg.web.http.static_files import StaticFiles
 from aomg.web.places import places
-from aomg.web.server import Server, listening
-from aomg.web.static_files import StaticFiles
 
 SECONDS = 20.0
 

@@ -11,11 +11,11 @@ from starlette.datastructures import Headers
 from web.made import made
 from web.serving import serving
 
-from aomg.monitor.secret import Secret
-from aomg.web import access as access_module
-from aomg.web import answers
-from aomg.web.access import COOKIE, Access, AccessError, cookie_of
-from aomg.web.guard import HEADERS
+from aomg.monitor.config.secret import Secret
+from aomg.web.http import access as access_module
+from aomg.web.http import handlers as answers
+from aomg.web.http.access import COOKIE, Access, AccessError, cookie_of
+from aomg.web.http.guard import HEADERS
 
 TOKEN = "correct-horse-battery-staple"
 OTHER = "incorrect-horse-battery-stap"

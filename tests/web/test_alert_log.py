@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import MINUTE, queries, rows, rule
 
-from aomg.monitor.alerts import Alert, FleetReport, alert_id
-from aomg.monitor.json_lines import JsonLinesSink
-from aomg.monitor.judge import Judge
-from aomg.monitor.rules import build
-from aomg.monitor.state_files import StateFiles
-from aomg.monitor.states import State
+from aomg.monitor.alert import Alert, FleetReport, alert_id
+from aomg.monitor.alerts.judge import Judge
+from aomg.monitor.alerts.state import State
+from aomg.monitor.alerts.state_files import StateFiles
+from aomg.monitor.rules.builder import build
+from aomg.monitor.sinks.jsonl import JsonLinesSink
 from aomg.times import time_text
-from aomg.web.alert_log import AlertLog
-from aomg.web.alerts_shown import AlertsAsked
-from aomg.web.limits import KnownRule, Limit
-from aomg.web.reasons import amount
+from aomg.web.follow.alerts import AlertLog
+from aomg.web.views.alerts import AlertsAsked
+from aomg.web.views.limits import KnownRule, Limit
+from aomg.web.views.reasons import amount
 
 RULES = [rule(for_=2 * MINUTE, labels={"severity": "page"}), rule("p50 > 1ms", "Median", keep_firing_for=2 * MINUTE)]
 KNOWN = {

@@ -17,11 +17,12 @@ import aomg.web
 from aomg import cli
 from aomg.errors import AomgError
 from aomg.monitor import command as monitor_command
-from aomg.web import child, command, server
-from aomg.web.access import AccessError
+from aomg.web import child, command
 from aomg.web.child import page_of
+from aomg.web.http import server
+from aomg.web.http.access import AccessError
+from aomg.web.http.server import PORT, ServerError, address_of, listening
 from aomg.web.places import PlaceError
-from aomg.web.server import PORT, ServerError, address_of, listening
 
 TOKEN = "correct-horse-battery-staple"
 runner = CliRunner(env={"COLUMNS": "200"})

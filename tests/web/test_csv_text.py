@@ -8,11 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from web.remembered import MINUTE, NOON, Row, around, history, many_rows
 
-from aomg.web.csv_text import alerts_csv, cell, csv_lines, health_csv, heat_map_csv, histogram_csv, key_csv, keys_csv
-from aomg.web.heat_map import HeatMapAsked, heat_map_answer
-from aomg.web.overview import Filter, KeysAsked, keys_answer
 from aomg.web.parameters import BadRequest
-from aomg.web.series import KeyAsked, key_answer
+from aomg.web.views.csv import alerts_csv, cell, csv_lines, health_csv, heat_map_csv, histogram_csv, key_csv, keys_csv
+from aomg.web.views.heat_map import HeatMapAsked, heat_map_answer
+from aomg.web.views.key import KeyAsked, key_answer
+from aomg.web.views.overview import Filter, KeysAsked, keys_answer
 
 WIDE = "\uff1d\uff0b\uff0d\uff20"  # = + - @ as some keyboards write them
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.text(

@@ -8,8 +8,8 @@ import pytest
 import yaml
 from scraped import example
 
-from aomg.web.metric_labels import OURS
-from aomg.web.metrics import exposition
+from aomg.web.metrics.exposition import exposition
+from aomg.web.metrics.labels import OURS
 
 FOLDER = Path(__file__).parent.parent.parent / "dashboards"
 BOARDS = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}

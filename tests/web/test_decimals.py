@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aomg.web.decimals import down, intervals, nearest, up
+from aomg.web.views.decimals import down, intervals, nearest, up
 
 finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
 

@@ -10,7 +10,7 @@ import pytest
 from web.made import made
 from web.serving import event_data, serving, wait_until
 
-from aomg.web import events
+from aomg.web.http import sse as events
 
 
 class FakeLive:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from web.made import DAY, NOON, made
 from web.test_history import MINUTE, row, table, told, told_by_rows
 
-from aomg.monitor.compaction import compact
-from aomg.monitor.parquet_sink import ParquetSink
-from aomg.monitor.result_folder import days
-from aomg.monitor.results import read
-from aomg.web import following
-from aomg.web.following import Follower
-from aomg.web.history import History
+from aomg.monitor.results.reader import read
+from aomg.monitor.sinks.compaction import compact
+from aomg.monitor.sinks.parquet import ParquetSink
+from aomg.monitor.sinks.result_folder import days
+from aomg.web.follow import results as following
+from aomg.web.follow.results import Follower
+from aomg.web.memory.history import History
 
 A_DAY = DAY // MINUTE
 SMALL = {"_FIRST_ROWS": 30, "_MOST_ROWS": 30}
@@ -348,5 +348,5 @@ def test_a_step_without_news_looks_at_no_file(tmp_path):
         os.utime(day, (1, 1))  # it has not changed for long
     follower = Follower(tmp_path, History())
     settled(follower)
-    with mock.patch("aomg.web.result_files._listed", side_effect=AssertionError("listed")):
+    with mock.patch("aomg.web.follow.result_files._listed", side_effect=AssertionError("listed")):
         assert not follower.step()

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from aomg.monitor.config import EXAMPLE, load
-from aomg.monitor.health import Health
-from aomg.monitor.progress import Progress
-from aomg.monitor.quarantine import Quarantine, Refused
+from aomg.monitor.config.reader import EXAMPLE, load
+from aomg.monitor.run.health import Health
+from aomg.monitor.run.progress import Progress
+from aomg.monitor.sinks.quarantine import Quarantine, Refused
 from aomg.times import time_text
-from aomg.web.health_log import MOST_BATCHES, HealthLog
+from aomg.web.follow.health import MOST_BATCHES, HealthLog
 
 SECOND = 1_000_000
 NOON = 1_794_830_400 * SECOND

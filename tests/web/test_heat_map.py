@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from web.remembered import MINUTE, NOON, Row, around, history, many_rows
 
 from aomg.times import time_of, time_text
-from aomg.web.heat_map import HeatMapAsked, heat_map_answer
-from aomg.web.overview import Filter, KeysAsked, keys_answer
 from aomg.web.parameters import BadRequest
+from aomg.web.views.heat_map import HeatMapAsked, heat_map_answer
+from aomg.web.views.overview import Filter, KeysAsked, keys_answer
 
 
 def minutes(ends):

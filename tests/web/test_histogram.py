@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from aomg import Query
 from aomg.core.keyed import COUNTS, Fleet, Rows
 from aomg.core.tally import tally
-from aomg.monitor.summary_sink import SummarySink
-from aomg.web import histogram
-from aomg.web.histogram import Histograms
+from aomg.monitor.sinks.summaries import SummarySink
 from aomg.web.parameters import NotFound
+from aomg.web.views import histogram
+from aomg.web.views.histogram import Histograms
 
 SECOND = 1_000_000
 PERIOD = 15 * SECOND

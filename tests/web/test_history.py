@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aomg.monitor.result_rows import SCHEMA
-from aomg.monitor.results import newest_batch
-from aomg.web.history import History
+from aomg.monitor.results.reader import newest_batch
+from aomg.monitor.sinks.result_rows import SCHEMA
+from aomg.web.memory.history import History
 
 NOON = 1_794_830_400_000_000
 MINUTE = 60_000_000
@@ -51,7 +51,7 @@ def told(history: History) -> dict:
 
 
 def told_by_rows(rows: pa.Table) -> dict:
-    """The same from stored rows, one by one, as `aomg.monitor.results` reads them."""
+    """The same from stored rows, one by one, as `aomg.monitor.results.reader` reads them."""
     found = {}
     for one in newest_batch(rows).to_pylist():
         start, end = (int(one[name].timestamp() * 1e6 + 0.5) for name in ("start", "end"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aomg.web.keys import KeyNumbers, Keys
+from aomg.web.memory.keys import KeyNumbers, Keys
 
 TEXTS = pa.list_(pa.string())
 label = st.one_of(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aomg.monitor.config import EXAMPLE, load
-from aomg.web.limits import Limit, known_rules, limits_of
+from aomg.monitor.config.reader import EXAMPLE, load
+from aomg.web.views.limits import Limit, known_rules, limits_of
 
 HEAD = """
 source: {{parquet: events/, time: ts}}

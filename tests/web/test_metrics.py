@@ -14,10 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families as read_clas
 from prometheus_client.registry import CollectorRegistry
 from scraped import END, HEALTH, SECOND, alert, example, histories, row, target
 
-from aomg.web.metric_labels import OURS, label_names, label_values
-from aomg.web.metric_names import COUNTERS, MEANINGS
-from aomg.web.metrics import Metrics, exposition
-from aomg.web.series_cap import shares
+from aomg.web.metrics.exposition import Metrics, exposition
+from aomg.web.metrics.labels import OURS, label_names, label_values
+from aomg.web.metrics.names import COUNTERS, MEANINGS
+from aomg.web.metrics.series_cap import shares
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 NAMED = re.compile(r"`(aomg_\w+)`")

@@ -5,11 +5,11 @@ import pytest
 from web.made import made
 from web.serving import event_data, serving
 
-from aomg.web.endpoints import ENDPOINTS
-from aomg.web.openapi import description
-from aomg.web.routes import routes
-from aomg.web.shapes import SHAPES
-from aomg.web.static_files import StaticFiles
+from aomg.web.http.endpoints import ENDPOINTS
+from aomg.web.http.openapi import description
+from aomg.web.http.routes import routes
+from aomg.web.http.schemas import SHAPES
+from aomg.web.http.static_files import StaticFiles
 
 GUIDE = Path(__file__).parents[2] / "docs" / "web.md"
 TIME = re.compile(r"\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z")

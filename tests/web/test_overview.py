@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from web.remembered import MINUTE, NOON, Row, around, history, many_rows, natural
 
 from aomg.times import time_text
-from aomg.web.overview import Filter, KeysAsked, keys_answer, marks_by_key
 from aomg.web.parameters import BadRequest
+from aomg.web.views.overview import Filter, KeysAsked, keys_answer, marks_by_key
 
 SORTS = ("p50", "p99", "p99_9", "count", "width", "key", "alert")
 states = st.lists(st.sampled_from(["firing", "pending"]), max_size=3)

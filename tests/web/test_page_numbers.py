@@ -10,8 +10,8 @@ from web.remembered import Row, around, history
 
 from aomg.evaluation.report import pictures
 from aomg.numbers import shown as shown_by_python
-from aomg.web.series import KeyAsked, key_answer
-from aomg.web.static_files import PAGE
+from aomg.web.http.static_files import PAGE
+from aomg.web.views.key import KeyAsked, key_answer
 
 pytestmark = [
     pytest.mark.xdist_group("chromium"),

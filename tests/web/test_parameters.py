@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aomg.times import time_of, time_text
-from aomg.web.endpoints import ENDPOINTS
+from aomg.web.http.endpoints import ENDPOINTS
 from aomg.web.parameters import BadRequest, Parameter, asked
 
 PARAMETERS = (

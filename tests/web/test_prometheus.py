@@ -18,12 +18,12 @@ import pytest
 import yaml
 from scraped import END, PROMETHEUS, PROMTOOL, SECOND, example, histories, needs_prometheus, needs_promtool, row
 
-from aomg.monitor.config import load
-from aomg.monitor.judge import Judge
-from aomg.monitor.rows import WindowRows
-from aomg.monitor.rules import build
-from aomg.monitor.states import State
-from aomg.web.metrics import Metrics, exposition
+from aomg.monitor.alerts.judge import Judge
+from aomg.monitor.alerts.state import State
+from aomg.monitor.config.reader import load
+from aomg.monitor.rules.builder import build
+from aomg.monitor.rules.rows import WindowRows
+from aomg.web.metrics.exposition import Metrics, exposition
 
 ROOT = Path(__file__).parent.parent.parent
 RULES = ROOT / "dashboards" / "aomg.rules.yml"

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from web.made import made
 from web.serving import serving, wait_until
 
-from aomg.monitor.parquet_sink import ParquetSink
-from aomg.monitor.result_rows import SCHEMA
-from aomg.web import answers
-from aomg.web.kept import KeptAnswers
-from aomg.web.static_files import PAGE, StaticFiles
+from aomg.monitor.sinks.parquet import ParquetSink
+from aomg.monitor.sinks.result_rows import SCHEMA
+from aomg.web.http import handlers as answers
+from aomg.web.http.cache import KeptAnswers
+from aomg.web.http.static_files import PAGE, StaticFiles
 
 HOSTILE = [
     "a\r\nX-Evil: 1",

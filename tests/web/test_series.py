@@ -11,7 +11,7 @@ from web.remembered import MINUTE, NOON, Row, around, history
 
 from aomg.times import time_of
 from aomg.web.parameters import NotFound
-from aomg.web.series import KeyAsked, key_answer
+from aomg.web.views.key import KeyAsked, key_answer
 
 numbers = st.floats(-1000, 1000, width=32)
 intervals = st.builds(

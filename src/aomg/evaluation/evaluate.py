@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from aomg.evaluation import Experiment, experiment, files, names
 from aomg.evaluation.files import Result
-from aomg.evaluation.measure.machine import about, part_read
+from aomg.evaluation.machine import about, part_read
 from aomg.evaluation.measure.scale import FULL, QUICK, STANDARD, Scale
 from aomg.evaluation.measure.source import Source, of_file
 from aomg.evaluation.outcome import Claim, Outcome

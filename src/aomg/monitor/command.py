@@ -16,11 +16,12 @@ from rich.progress import track
 
 from aomg.durations import duration_text, microseconds
 from aomg.errors import DurationError
-from aomg.monitor.alerts import Alert
-from aomg.monitor.config import EXAMPLE, Config, load
+from aomg.monitor.alert import Alert
+from aomg.monitor.config.model import Config
+from aomg.monitor.config.reader import EXAMPLE, load
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.inspection import inspect
-from aomg.monitor.progress import Progress
+from aomg.monitor.run.check import inspect
+from aomg.monitor.run.progress import Progress
 
 MOST_ALERTS = 10_000  # in a summary for programs; a kilobyte each
 
@@ -57,7 +58,7 @@ def query(
     as_json: bool = False,
 ) -> None:
     """Show stored results. Raises ConfigError for arguments that mean nothing, ResultsError where there are none."""
-    from aomg.monitor.shown import show
+    from aomg.monitor.results.display import show
 
     labels = {}
     for text in where or ():
@@ -74,9 +75,9 @@ def query(
 
 def compact(console: Console, results: Path) -> None:
     """Join the files of every day that is over. Raises SinkError where there are none, or one cannot be read."""
-    from aomg.monitor.compaction import compact as join
-    from aomg.monitor.compaction import days_over
-    from aomg.monitor.whole_files import SinkError
+    from aomg.monitor.atomic import SinkError
+    from aomg.monitor.sinks.compaction import compact as join
+    from aomg.monitor.sinks.compaction import days_over
 
     if not results.is_dir():
         raise SinkError(f"there is no folder {results}")
@@ -118,8 +119,8 @@ def run(
     The summary has the newest `most_alerts` alerts: unless told, some for JSON, and none for people, who saw them.
     Raises ConfigError before anything is started, and RunError or SinkError where it had to stop.
     """
-    from aomg.monitor.running import Monitor
-    from aomg.monitor.view import View
+    from aomg.monitor.run.monitor import Monitor
+    from aomg.monitor.run.view import View
 
     config = load(file, folder=folder)
     if most_alerts is None:
@@ -165,7 +166,7 @@ def demo(console: Console, example: Path) -> bool:
 
     Takes about two minutes. What it writes is beside it. One that is stopped has missed nothing yet.
     """
-    from aomg.monitor.rehearsal import rehearsed
+    from aomg.monitor.run.rehearsal import rehearsed
     from aomg.streams import podsets
 
     summary = run(console, example, most_alerts=MOST_ALERTS)

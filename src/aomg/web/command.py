@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from aomg.monitor.secret import Secret
-from aomg.web.access import Access, AccessError
-from aomg.web.live import Live
-from aomg.web.metrics import MOST_SERIES
+from aomg.monitor.config.secret import Secret
+from aomg.web.follow.live import Live
+from aomg.web.http.access import Access, AccessError
+from aomg.web.http.server import Server, address_of, listening
+from aomg.web.metrics.exposition import MOST_SERIES
 from aomg.web.places import places
-from aomg.web.server import Server, address_of, listening
 
 TOKEN = "AOMG_WEB_TOKEN"
 MEMORY = 1 << 30

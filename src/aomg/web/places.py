@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aomg.errors import AomgError
-from aomg.monitor.model import Config, SinkConfig
-from aomg.monitor.result_folder import days
-from aomg.monitor.result_rows import SCHEMA
+from aomg.monitor.config.model import Config, SinkConfig
+from aomg.monitor.sinks.result_folder import days
+from aomg.monitor.sinks.result_rows import SCHEMA
 
 _CONFIGURATIONS = (".yaml", ".yml")
 
@@ -73,7 +73,7 @@ def places(place: Path) -> Places:
     """
     if place.suffix.lower() in _CONFIGURATIONS and not place.is_dir():
         try:
-            from aomg.monitor.config import load  # not above: a folder is served without PyYAML
+            from aomg.monitor.config.reader import load  # not above: a folder is served without PyYAML
         except ModuleNotFoundError as error:
             raise PlaceError(
                 f"a configuration needs the package {error.name}; run: pip install 'aomg[monitor]'"

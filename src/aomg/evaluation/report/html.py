@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from aomg.errors import SettingsError
 from aomg.evaluation.files import Result, csv_of
-from aomg.evaluation.measure.machine import facts_of_all, part_read
+from aomg.evaluation.machine import facts_of_all, part_read
 from aomg.evaluation.outcome import Claim, Plot, Table, tally
 from aomg.evaluation.report.definitions import METHODS
 from aomg.evaluation.report.plots import caption, described, figure

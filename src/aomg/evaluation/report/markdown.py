@@ -10,7 +10,7 @@ from pathlib import Path
 from aomg.errors import AomgError
 from aomg.evaluation import names
 from aomg.evaluation.files import Result, read
-from aomg.evaluation.measure.machine import facts, facts_of_all
+from aomg.evaluation.machine import facts, facts_of_all
 from aomg.evaluation.outcome import Claim, Plot, Table, tally
 from aomg.evaluation.report.definitions import METHODS
 from aomg.evaluation.report.pictures import svgs

@@ -1,0 +1,1 @@
+"""The configuration: reads a YAML file, checks every key with its line, and returns plain frozen values."""

@@ -1,0 +1,189 @@
+"""Which options of Spark's sources and of Kafka's clients a configuration may set: those that say how data is read.
+
+Options that name classes to load are not among them, nor those that the monitor sets itself.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+
+from aomg.monitor.config.kinds import secret_text, table
+from aomg.monitor.config.schema import Field, Kind, Refused, nearest
+from aomg.monitor.config.secret import Secret
+from aomg.monitor.errors import ConfigError
+
+_FILES = ("pathGlobFilter", "recursiveFileLookup", "maxFileAge", "latestFirst", "fileNameOnly")
+_TEXT_FILES = (*_FILES, "encoding", "lineSep", "locale")
+_CONNECTION = tuple(
+    "kafka." + name
+    for name in (
+        "security.protocol",
+        "sasl.mechanism",
+        "sasl.jaas.config",
+        "sasl.kerberos.service.name",
+        "ssl.protocol",
+        "ssl.enabled.protocols",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+        "ssl.truststore.certificates",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.keystore.key",
+        "ssl.keystore.certificate.chain",
+        "ssl.key.password",
+        "client.id",
+        "client.rack",
+        "client.dns.lookup",
+        "request.timeout.ms",
+        "retry.backoff.ms",
+        "reconnect.backoff.ms",
+        "metadata.max.age.ms",
+        "connections.max.idle.ms",
+    )
+)
+ALLOWED: Mapping[str, tuple[str, ...]] = {
+    "parquet": (*_FILES, "mergeSchema"),
+    "csv": (
+        *_TEXT_FILES,
+        "header",
+        "sep",
+        "quote",
+        "escape",
+        "charToEscapeQuoteEscaping",
+        "comment",
+        "nullValue",
+        "emptyValue",
+        "nanValue",
+        "positiveInf",
+        "negativeInf",
+        "multiLine",
+        "ignoreLeadingWhiteSpace",
+        "ignoreTrailingWhiteSpace",
+        "maxColumns",
+        "maxCharsPerColumn",
+    ),
+    "jsonl": (
+        *_FILES,
+        "lineSep",
+        "allowComments",
+        "allowUnquotedFieldNames",
+        "allowSingleQuotes",
+        "allowNumericLeadingZeros",
+        "allowBackslashEscapingAnyCharacter",
+        "allowUnquotedControlChars",
+        "allowNonNumericNumbers",
+    ),
+    "kafka": (
+        *_CONNECTION,
+        "startingOffsets",
+        "startingTimestamp",
+        "startingOffsetsByTimestamp",
+        "startingOffsetsByTimestampStrategy",
+        "failOnDataLoss",
+        "maxOffsetsPerTrigger",
+        "minOffsetsPerTrigger",
+        "maxTriggerDelay",
+        "minPartitions",
+        "groupIdPrefix",
+        "kafkaConsumer.pollTimeoutMs",
+        "fetchOffset.numRetries",
+        "fetchOffset.retryIntervalMs",
+        "kafka.isolation.level",
+        "kafka.session.timeout.ms",
+        "kafka.fetch.min.bytes",
+        "kafka.fetch.max.bytes",
+        "kafka.fetch.max.wait.ms",
+        "kafka.max.partition.fetch.bytes",
+    ),
+    "kafka sink": (
+        *_CONNECTION,
+        "kafka.acks",
+        "kafka.compression.type",
+        "kafka.linger.ms",
+        "kafka.batch.size",
+        "kafka.max.request.size",
+        "kafka.delivery.timeout.ms",
+    ),
+}
+_INSTEAD = {
+    "maxfilespertrigger": "use files_per_batch beside options",
+    "mode": "malformed rows always go to the quarantine",
+    "columnnameofcorruptrecord": "malformed rows always go to the quarantine",
+    "badrecordspath": "use quarantine: {folder: ...}",
+    "inferschema": "say the columns and their types under columns",
+    "timestampformat": "use time_format beside options",
+    "timezone": "use time_zone beside options",
+    "path": "give the path after the kind, as in 'csv: folder/'",
+    "delimiter": "use sep",
+    "charset": "use encoding",
+    "kafka.bootstrap.servers": "use servers",
+    "subscribe": "use topic",
+    "topic": "use topic beside options",
+    "kafka.group.id": "use groupIdPrefix; Spark makes the group's name",
+}
+_BOOLEAN = {
+    *("recursiveFileLookup", "latestFirst", "fileNameOnly", "mergeSchema", "header", "multiLine"),
+    *("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "failOnDataLoss"),
+    *(name for name in ALLOWED["jsonl"] if name.startswith("allow")),
+}
+_WHOLE = {
+    *("maxColumns", "maxCharsPerColumn", "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "minPartitions"),
+    *("kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs"),
+}
+_ENCODINGS = ("UTF-8", "US-ASCII", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE", "UTF-32")
+_VALUES: tuple[tuple[Collection[str], Callable[[str], object], str], ...] = (
+    (_BOOLEAN, lambda text: text.lower() in ("true", "false"), "must be true or false"),
+    (_WHOLE, lambda text: re.fullmatch(r"-?\d{1,18}", text), "must be a whole number"),
+    (("encoding",), lambda text: text.upper() in _ENCODINGS, f"must be {', '.join(_ENCODINGS[:-1])} or UTF-32"),
+    (("quote", "escape", "comment", "charToEscapeQuoteEscaping"), lambda text: len(text) < 2, "must be one character"),
+    (("sep", "lineSep"), bool, "must not be empty"),
+    (("maxFileAge",), re.compile(r"\d{1,15}(us|ms|s|m|min|h|d)?").fullmatch, "must be a time such as 90s, 12h or 7d"),
+)
+"""What Spark would refuse only when it runs, and what to say of it."""
+_LOGIN = re.compile(
+    r"\s*(org\.apache\.kafka\.common\.security\.(plain\.Plain|scram\.Scram|oauthbearer\.OAuthBearer)"
+    r"|com\.sun\.security\.auth\.module\.Krb5)LoginModule\s"
+)
+
+
+def options(kind: str) -> Kind[dict[str, str | Secret]]:
+    """Options of one kind of source or sink; unknown ones are refused with a suggestion, values never shown."""
+    allowed = ALLOWED[kind]
+    small = {name.lower(): name for name in allowed}
+
+    def read(given: Field) -> dict[str, str | Secret]:
+        found = table(secret_text)(given)
+        entries = given.node.value
+        good = True
+        for name, value in found.items():
+            problem = _refusal(name, value, kind, small)
+            if problem and isinstance(entries, dict):
+                good = False
+                given.problems.add(
+                    ConfigError(f"the option {name[:60]!r} in {given.name} {problem}", entries[name].line)
+                )
+        if not good:
+            raise Refused
+        return found
+
+    return read
+
+
+def _refusal(name: str, value: str | Secret, kind: str, small: Mapping[str, str]) -> str | None:
+    """What is wrong with an option, if anything."""
+    if name in small.values():
+        plain = value.reveal() if isinstance(value, Secret) else value
+        if name == "kafka.sasl.jaas.config" and not _LOGIN.match(plain):
+            return "must begin with Kafka's Plain, Scram or OAuthBearer, or Java's Krb5 login module"
+        return next((said for names, good, said in _VALUES if name in names and not good(plain)), None)
+    if name.lower() in small:
+        return f"is written {small[name.lower()]}"
+    if name.lower() in _INSTEAD:
+        return f"is not set here; {_INSTEAD[name.lower()]}"
+    near = nearest(name, small.values())
+    if near:
+        return f"is not known; did you mean {near}?"
+    listed = [each for each in small.values() if not each.startswith("kafka.")]
+    return f"is not known of {kind}; there are {', '.join(listed) or ', '.join(small.values())}"

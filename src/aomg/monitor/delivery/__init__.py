@@ -1,0 +1,1 @@
+"""Delivers notifications to receivers at least once: Alertmanager, webhook, command, log."""

@@ -1,0 +1,1 @@
+"""Reads stored results back, ranks keys, and displays them in a terminal."""

@@ -1,0 +1,185 @@
+"""How stored results are shown: a table in the terminal, the worst keys first, or JSON."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+from rich.table import Table
+from rich.text import Text
+
+from aomg.monitor.results.ranking import Ranked, Ranking, chosen_quantile, ranked
+from aomg.monitor.results.reader import read
+from aomg.monitor.sinks.base import title_of
+from aomg.monitor.sinks.result_folder import days
+from aomg.monitor.sinks.result_rows import plain
+from aomg.numbers import shown
+from aomg.times import DAY, day_text, time_text
+
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDTH = 24
+_A_DAY = timedelta(days=1)
+
+
+def show(
+    console: Console,
+    folder: Path,
+    query: str | None = None,
+    by: Sequence[str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    quantile: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    last: timedelta | None = None,
+    most: int = 20,
+    as_json: bool = False,
+) -> None:
+    """Print the worst keys of each query, at most `most`. Raises ResultsError where there is nothing to show.
+
+    Without `since` and `last`, it is the last day up to the newest window: all that was ever stored may be a lot.
+    On a terminal it says which day it reads.
+
+    by
+        The labels that name a line; of keys that share them the worst counts.
+    quantile
+        What is worst is judged by it: p99, p99.9 or 0.999.
+    """
+    whole = since is None and last is None
+    with console.status("reading results") as status:
+        rows = read(folder, query, labels, since, until, _A_DAY if whole else last, _said_on(status))
+    told = []
+    names = sorted(pc.unique(rows["query"]).to_pylist())
+    for name in names:
+        with console.status(f"ranking the keys of {escape(name)}"):
+            part = rows.filter(pc.equal(rows["query"], name)) if len(names) > 1 else rows
+            span, chosen = _span(part), chosen_quantile(part, quantile)
+            ranking = ranked(part, by, chosen, most)
+        if as_json:
+            told.append(_json(name, chosen, ranking, span))
+        else:
+            ends = f"windows that end {time_text(span[0])} to {time_text(span[1])}"
+            title = f"{name}: worst keys by {title_of(chosen)}, {ends}"
+            console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
+            console.print(_table(chosen, ranking.first, span, console.width))
+            if ranking.keys > most:
+                console.print(f"and {ranking.keys - most:,} more keys; --most shows more of them", markup=False)
+    if whole and not as_json and _has_older(folder, rows):
+        console.print(
+            "the last 24 hours up to the newest window; --last 7d shows more of them", style="dim", highlight=False
+        )
+    if as_json:
+        console.print(
+            json.dumps(told, ensure_ascii=False, allow_nan=False), markup=False, highlight=False, soft_wrap=True
+        )
+
+
+def _has_older(folder: Path, rows: pa.Table) -> bool:
+    """Whether there are results of days that were not read to their beginning."""
+    return days(folder)[0] <= day_text(_span(rows)[1] - DAY)
+
+
+def _said_on(status: Status) -> Callable[[str, int, int], None]:
+    def say(day: str, number: int, count: int) -> None:
+        status.update(f"reading results of {day}" + (f", day {number} of {count}" if count > 1 else ""))
+
+    return say
+
+
+def _json(query: str, chosen: str, ranking: Ranking, span: tuple[int, int]) -> dict[str, Any]:
+    lines = []
+    for key in ranking.first:
+        series = [{"end": time_text(end), "value": v, "low": low, "high": high} for end, v, low, high in key.series]
+        lines.append({"labels": key.labels, "worst": key.worst, "series": series})
+    told: dict[str, Any] = plain(
+        {
+            "query": query,
+            "quantile": chosen,
+            "first_end": time_text(span[0]),
+            "last_end": time_text(span[1]),
+            "keys": ranking.keys,
+            "worst_first": lines,
+        }
+    )
+    return told
+
+
+def _table(chosen: str, keys: list[Ranked], span: tuple[int, int], width: int) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in keys[0].labels if keys else ():
+        table.add_column(Text(name), no_wrap=True, overflow="ellipsis")
+    estimates = list(dict.fromkeys(name for key in keys for name in key.worst["estimates"]))
+    for name in estimates:
+        style = "bold" if name == chosen else ""
+        table.add_column(Text(title_of(name)), justify="right", style=style, no_wrap=True)
+    wide = width >= 20 + 14 * len(estimates) + 20
+    if wide:
+        table.add_column("events", justify="right", no_wrap=True)
+    table.add_column("worst at", no_wrap=True)
+    table.add_column(Text(title_of(chosen)), no_wrap=True)
+    values = [value for key in keys for _, value, _, _ in key.series]
+    ends = sorted({end for key in keys for end, *_ in key.series})
+    steps = (span[1] - span[0]) // min((b - a for a, b in pairwise(ends)), default=1) + 1
+    bars = min(_WIDTH, steps, max(width - 14 * len(estimates) - (32 if wide else 20), 4))
+    for key in keys:
+        cells = [Text("-" if value is None else value) for value in key.labels.values()]
+        cells += [_estimate(key.worst["estimates"].get(name)) for name in estimates]
+        burst = " burst" if key.worst["burst"] else ""
+        cells += [Text(f"{key.worst['count']:,}")] if wide else []
+        cells.append(Text(_short(key.worst["end"], span) + burst))
+        cells.append(Text(sparkline(key.series, span, min(values), max(values), bars)))
+        table.add_row(*cells)
+    return table
+
+
+def _estimate(part: dict[str, Any] | None) -> Text:
+    return Text("-") if part is None else estimate_cell(part.get("value"), part.get("low"), part.get("high"))
+
+
+def estimate_cell(value: float | None, low: float | None, high: float | None) -> Text:
+    """A cell of a table: the value, and below it the interval."""
+    texts = shown(value, low, high)
+    cell = Text(texts.value)
+    cell.append(f"\n{texts.interval}", style="dim")
+    return cell
+
+
+def sparkline(
+    series: Sequence[tuple[int, float, float, float]],
+    span: tuple[int, int],
+    low: float,
+    high: float,
+    width: int = _WIDTH,
+) -> str:
+    """Bars over time, the highest value in each part of the time; a space where there is no window.
+
+    All keys have the same scale, from the lowest value of any to the highest.
+
+    >>> sparkline([(0, 1.0, 1, 1), (10, 8.0, 8, 8), (30, 4.5, 4, 5)], (0, 30), 1.0, 8.0, width=4)
+    '▁█ ▄'
+    """
+    first, last = span
+    peaks: list[float | None] = [None] * width
+    for end, value, _, _ in series:
+        place = (end - first) * width // (last - first + 1) if last > first else 0
+        before = peaks[place]
+        peaks[place] = value if before is None else max(before, value)
+    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(" " if peak is None else _BARS[int((peak - low) * scale)] for peak in peaks)
+
+
+def _span(rows: pa.Table) -> tuple[int, int]:
+    ends = rows["end"].cast(pa.int64())
+    return pc.min(ends).as_py(), pc.max(ends).as_py()
+
+
+def _short(end: str, span: tuple[int, int]) -> str:
+    """A time without the day, if all are of one."""
+    same = time_text(span[0])[:10] == time_text(span[1])[:10]
+    return end[11 if same else 5 :].removesuffix("Z").replace("T", " ")

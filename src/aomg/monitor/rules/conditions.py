@@ -1,0 +1,186 @@
+"""What a condition is made of, once it is read: a tree of quantities and truths that is worked out on columns."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from operator import and_, or_
+from typing import Protocol
+
+import numpy as np
+
+from aomg.durations import UNITS
+from aomg.monitor.rules.intervals import Flags, Interval, Truth, compare
+
+
+class Columns(Protocol):
+    """Where a condition finds what it reads: columns of the rows of its queries, joined."""
+
+    def interval(self, query: str, name: str) -> Interval:
+        """Return a quantity of every row."""
+
+    def flag(self, query: str, name: str) -> Flags:
+        """Return a truth of every row."""
+
+    def present(self, query: str) -> Flags:
+        """Return which rows this query has."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number, exact until it is compared. `written` ones stand for the nearest double, as data do.
+
+    unit is "duration" as long as it is not known in what unit it will be compared; then it is in microseconds.
+    """
+
+    exact: Fraction
+    unit: str | None
+    text: str
+    position: int
+    written: bool = True
+
+    def quantity(self, columns: Columns) -> Interval:
+        """Return the number; one that was computed and is no double lies between two."""
+        nearest = float(self.exact)
+        if self.written or Fraction(nearest) == self.exact:
+            return Interval.exactly(nearest)
+        other = float(np.nextafter(nearest, np.inf if Fraction(nearest) < self.exact else -np.inf))
+        low, high = np.asarray(min(nearest, other)), np.asarray(max(nearest, other))
+        return Interval(low, np.asarray(nearest), high)
+
+    def kept_in(self, unit: str) -> "Constant":
+        """Return the duration as a number in this unit."""
+        return Constant(self.exact / UNITS[unit], None, self.text, self.position, self.written)
+
+    def parts(self) -> Iterator["Node"]:
+        """There are none."""
+        return iter(())
+
+
+@dataclass(frozen=True)
+class Column:
+    """A quantity of the result rows: inbound.p99. unit is that of the query's values, None for counts and shares."""
+
+    query: str
+    name: str
+    unit: str | None
+    is_value: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.query}.{self.name}"
+
+    def quantity(self, columns: Columns) -> Interval:
+        """Return the column."""
+        return columns.interval(self.query, self.name)
+
+    def parts(self) -> Iterator["Node"]:
+        """There are none."""
+        return iter(())
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Two quantities, added, subtracted, multiplied or divided."""
+
+    sign: str
+    left: "Quantity"
+    right: "Quantity"
+    unit: str | None
+
+    def quantity(self, columns: Columns) -> Interval:
+        """Work it out, rounded outward."""
+        left, right = self.left.quantity(columns), self.right.quantity(columns)
+        if self.sign == "+":
+            return left + right
+        if self.sign == "-":
+            return left - right
+        return left * right if self.sign == "*" else left / right
+
+    def parts(self) -> Iterator["Node"]:
+        """Both sides."""
+        return iter((self.left, self.right))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two quantities, compared. Says nothing of rows that one of `queries` does not have."""
+
+    sign: str
+    left: "Quantity"
+    right: "Quantity"
+    queries: tuple[str, ...]
+
+    def truth(self, columns: Columns) -> Truth:
+        """Work it out."""
+        found = compare(self.sign, self.left.quantity(columns), self.right.quantity(columns))
+        for query in self.queries:
+            found = found.where(columns.present(query))
+        return found
+
+    def parts(self) -> Iterator["Node"]:
+        """Both sides."""
+        return iter((self.left, self.right))
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A truth of the result rows: burst."""
+
+    query: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.query}.{self.name}"
+
+    def truth(self, columns: Columns) -> Truth:
+        """Return the column; it is exact."""
+        flag = columns.flag(self.query, self.name)
+        return Truth.of(flag, flag, flag).where(columns.present(self.query))
+
+    def parts(self) -> Iterator["Node"]:
+        """There are none."""
+        return iter(())
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Several conditions of which all ("and") or any ("or") must hold."""
+
+    word: str
+    conditions: tuple["Condition", ...]
+
+    def truth(self, columns: Columns) -> Truth:
+        """Work it out."""
+        return reduce(and_ if self.word == "and" else or_, (part.truth(columns) for part in self.conditions))
+
+    def parts(self) -> Iterator["Node"]:
+        """Return the conditions."""
+        return iter(self.conditions)
+
+
+@dataclass(frozen=True)
+class Not:
+    """A condition that must not hold."""
+
+    condition: "Condition"
+
+    def truth(self, columns: Columns) -> Truth:
+        """Work it out."""
+        return ~self.condition.truth(columns)
+
+    def parts(self) -> Iterator["Node"]:
+        """Return the condition."""
+        return iter((self.condition,))
+
+
+Quantity = Constant | Column | Arithmetic
+Condition = Comparison | Flag | Joint | Not
+Node = Quantity | Condition
+
+
+def leaves(node: Node) -> Iterator[Column | Flag]:
+    """Go through what a condition reads, from left to right."""
+    if isinstance(node, (Column, Flag)):
+        yield node
+    for part in node.parts():
+        yield from leaves(part)

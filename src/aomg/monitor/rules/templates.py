@@ -1,0 +1,160 @@
+"""Texts with places for values: `podset {{ $labels.podset }} is slow: p99 {{ inbound.p99 }}`. Nothing is executed.
+
+===========================  ======================================================================================
+$alert, $group               the rule and its group
+$transition, $certainty      firing, resolved ...; certain, possible, no, no data
+$labels.NAME                 a label of the key or of the rule
+$value                       the first quantity of the condition; of a fleet the share that violates
+$count                       events in the window
+$start, $end, $started       of the window; since when the condition holds
+$violating, $total           of a fleet: how many members violate, of how many
+$members, $suspect           of a fleet: the first members that violate; what all of them have in common
+p99, inbound.p99             any quantity of the rule's queries: 4.31ms (4.28ms..4.35ms)
+inbound.p99.low              its parts: .low, .value, .high
+===========================  ======================================================================================
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from aomg.monitor.alert import Alert
+from aomg.monitor.errors import ConfigError
+from aomg.numbers import shown, unit_of
+from aomg.times import time_text
+
+LONGEST_TEXT = 4_000
+FIELDS = ("alert", "group", "transition", "certainty", "value", "count", "start", "end", "started")
+FLEET_FIELDS = ("violating", "total", "members", "suspect")
+NO_DATA = "no data"
+_NAME = re.compile(r"\$labels\.[^\s{}|]+|\$[a-z]+|[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
+_PARTS = ("low", "value", "high")
+
+Bounds = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Template:
+    """A text in pieces: literal ones and, at odd places, names of values."""
+
+    pieces: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it needs, each once."""
+        return tuple(dict.fromkeys(self.pieces[1::2]))
+
+    def render(self, values: Mapping[str, str]) -> str:
+        """Put the values in; "no data" where there is none."""
+        pieces = list(self.pieces)
+        pieces[1::2] = [values.get(name, NO_DATA) for name in self.pieces[1::2]]
+        return "".join(pieces)
+
+
+def parse(text: str, check: Callable[[str], str] = lambda name: name) -> Template:
+    """Read a text. `check` is given each name and returns the one to use, or raises ConfigError.
+
+    >>> parse("{{ $alert }} of {{ $labels.podset }}").render({"$alert": "Slow", "$labels.podset": "17"})
+    'Slow of 17'
+    """
+    if len(text) > LONGEST_TEXT:
+        raise ConfigError(f"the text has {len(text):,} characters; at most {LONGEST_TEXT:,}")
+    pieces, at = [], 0
+    while (start := text.find("{{", at)) >= 0:
+        end = text.find("}}", start)
+        if end < 0:
+            raise ConfigError(f"{{{{ at character {start + 1} of {_short(text)} has no }}}}")
+        name = text[start + 2 : end].strip()
+        if not _NAME.fullmatch(name):
+            raise ConfigError(
+                f"{{{{ {name} }}}} at character {start + 1} of {_short(text)} is no value, and there are no functions; "
+                f"write {{{{ $labels.NAME }}}}, {{{{ $value }}}} or a quantity such as {{{{ p99 }}}}"
+            )
+        pieces += [text[at:start], check(name)]
+        at = end + 2
+    return Template((*pieces, text[at:]))
+
+
+def split_part(name: str) -> tuple[str, str]:
+    """`inbound.p99.low` is the quantity and the part of it that is asked: ("inbound.p99", ".low").
+
+    >>> split_part("inbound.p99.low"), split_part("p99")
+    (('inbound.p99', '.low'), ('p99', ''))
+    """
+    first, dot, last = name.rpartition(".")
+    return (first, dot + last) if dot and last in _PARTS else (name, "")
+
+
+def values_of(
+    alert: Alert, further: Mapping[str, Bounds] | None = None, units: Mapping[str, str] | None = None
+) -> "Values":
+    """Return everything that a text may say of an alert, by name; `further` are quantities that are not in it."""
+    return Values(alert, further or {}, units or alert.units)
+
+
+class Values(Mapping[str, str]):
+    """What a text may say of an alert. A value is written out when it is asked for, and once."""
+
+    def __init__(self, alert: Alert, further: Mapping[str, Bounds], units: Mapping[str, str]) -> None:
+        self._alert = alert
+        self._quantities = {**alert.quantities, **further}
+        self._units = units
+        self._written: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> str:
+        if name.startswith("$labels."):
+            label = self._alert.labels[name.removeprefix("$labels.")]
+            return "-" if label is None else label
+        if name == "$value":
+            name = next(iter(self._alert.quantities), name)
+        if name.startswith("$"):
+            return self._field(name)
+        if name not in self._written:
+            quantity, _ = split_part(name)
+            self._written |= quantity_values(quantity, self._quantities[quantity], self._units.get(quantity))
+        return self._written[name]
+
+    def _field(self, name: str) -> str:
+        alert, field = self._alert, name[1:]
+        if field in ("start", "end", "started"):
+            return time_text(getattr(alert, field))
+        if field in ("group", "transition", "certainty"):
+            return str(getattr(alert, field))
+        if field == "alert":
+            return alert.rule
+        if field == "count" and alert.count is not None:
+            return str(alert.count)
+        if field in FLEET_FIELDS and (fleet := alert.fleet) is not None:
+            if field == "members":
+                more = fleet.violating - len(fleet.members)
+                return ", ".join(fleet.members) + (f" and {more} more" if more else "")
+            return str(getattr(fleet, field) or ("-" if field == "suspect" else 0))
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        fields = (*FIELDS, *(FLEET_FIELDS if self._alert.fleet is not None else ()))
+        names = [f"${name}" for name in fields] + [f"$labels.{name}" for name in self._alert.labels]
+        names += [name + part for name in self._quantities for part in ("", *(f".{part}" for part in _PARTS))]
+        missing = {"$count"} if self._alert.count is None else set()
+        missing |= {"$value"} if not self._alert.quantities else set()
+        return (name for name in names if name not in missing)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def quantity_values(name: str, bounds: Bounds, unit: str | None) -> dict[str, str]:
+    """A quantity as people read it, and its parts, rounded by the rule of `aomg.numbers`. unit is us, ms, s, % or None.
+
+    >>> quantity_values("p99", (4280.0, 4310.0, 4350.0), "us")["p99"]
+    '4.31ms (4.28ms..4.35ms)'
+    """
+    suffix, scale = unit_of(bounds[1], bounds[0], bounds[2], unit)
+    texts = shown(bounds[1], bounds[0], bounds[2], digits=6, scale=scale, grouped=False, missing="unknown")
+    low, value, high = (text if text == "unknown" else text + suffix for text in (texts.low, texts.value, texts.high))
+    whole = value if low == value == high else f"{value} ({low}..{high})"
+    return {name: whole, f"{name}.low": low, f"{name}.value": value, f"{name}.high": high}
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,0 +1,1 @@
+"""Runs a configuration on Spark: the plan, each micro-batch, health, progress and the terminal view."""

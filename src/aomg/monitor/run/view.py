@@ -1,0 +1,180 @@
+"""The live view of a monitor in a terminal: the worst keys, how the stream fares, and alerts as they change.
+
+Where there is no terminal, a line for each alert, and one now and then for the stream.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from aomg.durations import duration_text
+from aomg.monitor.alert import Alert
+from aomg.monitor.alerts.judge import Active
+from aomg.monitor.config.model import Config, QueryConfig
+from aomg.monitor.results.display import estimate_cell
+from aomg.monitor.rules.rows import WindowRows
+from aomg.monitor.run.monitor import Monitor
+from aomg.monitor.run.progress import Progress
+from aomg.monitor.sinks.base import labels_text, title_of
+from aomg.times import time_text
+
+KEYS = 8
+ALERTS = 8
+QUIET_SECONDS = 10.0
+_STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green", "inactive": "dim"}
+
+
+class View(AbstractContextManager["View"]):
+    """A watcher of a monitor. Enter it before the monitor runs, and leave it afterwards."""
+
+    def __init__(self, console: Console, config: Config) -> None:
+        self._console, self._config = console, config
+        self.monitor: Monitor | None = None
+        self._lock = threading.Lock()
+        self._newest: dict[str, WindowRows] = {}
+        self._active: Sequence[Active] = ()
+        self._changes: deque[Alert] = deque(maxlen=ALERTS)
+        self._refused = 0
+        self._batch: int | None = None
+        self._rows = 0
+        self._told = time.monotonic()
+        self._last_speed: float | None = None
+        self._live = Live(console=console, refresh_per_second=2, get_renderable=self._picture, transient=True)
+
+    def __enter__(self) -> "View":
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+            if self._batch is not None:
+                self._console.print(self._picture())
+
+    def __call__(self, progress: Progress) -> None:
+        """Take what a micro-batch brought."""
+        with self._lock:
+            self._batch = progress.batch
+            self._newest.update(progress.newest)
+            self._active = progress.active
+            self._changes.extend(progress.alerts)
+            self._refused += sum(progress.refused.values())
+            self._rows += progress.rows
+        if not self._console.is_terminal:
+            self._print(progress)
+
+    def _print(self, progress: Progress) -> None:
+        for alert in progress.alerts:
+            self._console.print(_change(alert), soft_wrap=True)
+        if time.monotonic() - self._told >= QUIET_SECONDS or progress.batch == 0:
+            self._told = time.monotonic()
+            self._console.print(self._stream(), soft_wrap=True)
+
+    def _picture(self) -> Group:
+        with self._lock:
+            parts: list[Any] = [self._stream()]
+            for name, rows in self._newest.items():
+                parts += [Text(), self._worst(self._config.queries[name], rows)]
+            if self._changes:
+                parts += [Text(), *(_change(alert) for alert in self._changes)]
+        return Group(*parts)
+
+    def _stream(self) -> Text:
+        """One line on how the stream fares."""
+        if self._batch is None:
+            return Text("starting Spark and reading the first events", style="dim")
+        line = Text()
+        speed = self._speed()
+        if speed is not None:
+            line.append(f"{speed:,.0f} events/s", style="bold")
+            line.append(", ")
+        ends = [rows.end for rows in self._newest.values()]
+        if ends:
+            line.append(f"windows up to {time_text(max(ends))}{self._lag(max(ends))}, ")
+        late = self.monitor.late if self.monitor is not None else None
+        line.append(f"batch {self._batch:,}, {self._rows:,} rows, refused {self._refused:,}, late ")
+        line.append("?" if late is None else f"{late:,}")
+        firing = sum(alert.firing for alert in self._active)
+        line.append(f", firing {firing}", style="bold red" if firing else "")
+        pending = len(self._active) - firing
+        line.append(f", pending {pending}", style="yellow" if pending else "")
+        return line
+
+    def _lag(self, end: int) -> str:
+        """How far the windows are behind: the clock, or what is generated, which has a clock of its own."""
+        newest = self.monitor.newest_generated if self.monitor is not None else None
+        if newest is not None:
+            return f", {_length(max(newest - end, 0) / 1e6)} behind the generated events"
+        if self._config.clock is None or self._config.source.kind == "generate":
+            return ""
+        return f", {_length(time.time() - end / 1e6)} behind the clock"
+
+    def _speed(self) -> float | None:
+        query = self.monitor.query if self.monitor is not None else None
+        last = query.lastProgress if query is not None else None
+        if last is not None and self.monitor is not None and last.numInputRows and last.batchDuration:
+            self._last_speed = last.numInputRows / self.monitor.scans / last.batchDuration * 1000
+        return self._last_speed
+
+    def _worst(self, query: QueryConfig, rows: WindowRows) -> Table:
+        """The keys whose tail is highest, in the newest window."""
+        names = [name for name in rows.estimates if name.startswith("p")]
+        by = "p99" if "p99" in names else names[-1]
+        order = np.argsort(-rows.estimates[by][:, 0], kind="stable")[:KEYS]
+        unit = f", {query.unit}" if query.unit else ""
+        title = f"{query.name}: worst of {len(rows):,} keys by {title_of(by)}, {time_text(rows.end)}{unit}"
+        table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+        for label in query.labels:
+            table.add_column(label, no_wrap=True)
+        for name in names:
+            table.add_column(title_of(name), justify="right", no_wrap=True)
+        table.add_column("events", justify="right")
+        table.add_column("")
+        for row in order.tolist():
+            cells = [Text("-" if label is None else label) for label in rows.labels[row]]
+            cells += [estimate_cell(*rows.estimates[name][row]) for name in names]
+            cells += [Text(f"{int(rows.count[row]):,}"), self._marks(query, rows, row)]
+            table.add_row(*cells)
+        return table
+
+    def _marks(self, query: QueryConfig, rows: WindowRows, row: int) -> Text:
+        marks = Text("burst " if rows.burst[row] else "", style="magenta")
+        labels = dict(zip(query.labels, rows.labels[row], strict=True))
+        for alert in self._active:
+            if labels and labels.items() <= dict(alert.labels).items():
+                marks.append(f"{alert.rule} ", style=_STYLES["firing" if alert.firing else "pending"])
+        return marks
+
+
+def _length(seconds: float) -> str:
+    """A length of time with as much of it as matters.
+
+    >>> _length(20.7), _length(5_430), _length(80_261_440)
+    ('21 s', '1h30m', '928 days')
+    """
+    if seconds >= 2 * 86_400:
+        return f"{seconds // 86_400:,.0f} days"
+    return duration_text(int(seconds // 60) * 60_000_000) if seconds >= 600 else f"{seconds:,.0f} s"
+
+
+def _change(alert: Alert) -> Text:
+    """A line for a transition."""
+    line = Text(f"{time_text(alert.end)} ")
+    line.append(f"{alert.transition:<9}", style=_STYLES[alert.transition])
+    told = alert.annotations.get("summary", "")
+    line.append(f"{alert.rule} {labels_text(dict(alert.labels))} {told}".rstrip())
+    line.append(f" [{alert.certainty}]", style="dim")
+    return line

@@ -1,0 +1,166 @@
+"""What a stored row of results holds, whichever sink it goes to: one row a query, key and window.
+
+===========  =========================================================================================================
+query        string: the query's name in the configuration
+labels       list<string>: the key, a value for each label, in the order of `label_names`
+label_names  list<string>: what the labels are called
+start, end   timestamp, microseconds, UTC: the window; `end` is exclusive
+count        long
+min, max     double
+sub_windows  int
+burst        boolean
+estimates    list<struct<name, value, low, high, method>>: "p99" and so on, and "below_500"
+batch        long: the micro-batch that wrote the row
+===========  =========================================================================================================
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aomg.errors import InputError
+from aomg.monitor.rules.rows import NO_QUERY
+from aomg.times import time_text
+
+LabelNames = Mapping[str, Sequence[str]]
+"""What the labels of each query are called."""
+
+_TIME = pa.timestamp("us", tz="UTC")
+_TEXTS = pa.list_(pa.field("element", pa.string()))
+_ESTIMATE = pa.struct(
+    [("name", pa.string()), *((name, pa.float64()) for name in ("value", "low", "high")), ("method", pa.string())]
+)
+SCHEMA = pa.schema(
+    [
+        ("query", pa.string()),
+        ("labels", _TEXTS),
+        ("label_names", _TEXTS),
+        ("start", _TIME),
+        ("end", _TIME),
+        ("count", pa.int64()),
+        ("min", pa.float64()),
+        ("max", pa.float64()),
+        ("sub_windows", pa.int32()),
+        ("burst", pa.bool_()),
+        ("estimates", pa.list_(pa.field("element", _ESTIMATE))),
+        ("batch", pa.int64()),
+    ]
+)
+
+
+def stored(batch: int, table: pa.Table, label_names: LabelNames | None = None) -> pa.Table:
+    """The rows of a micro-batch as they are stored: fixed columns and types, in an order that depends on them alone.
+
+    Times may be timestamps, or whole microseconds. The same rows in another order, as Spark may hand them over when
+    it repeats a batch, give the same table. Rows that belong to no query, which tell of refused events, are left out.
+    """
+    if "query" in table.column_names:
+        table = table.filter(pc.not_equal(table["query"], NO_QUERY))
+    given = {"batch": pa.repeat(pa.scalar(batch, pa.int64()), len(table))}
+    if "label_names" not in table.column_names:
+        given["label_names"] = _names(table, label_names or {})
+    missing = [name for name in SCHEMA.names if name not in given and name not in table.column_names]
+    if missing:
+        raise InputError(f"the results lack the column {missing[0]!r}; there are {', '.join(table.column_names)}")
+    columns = []
+    for field in SCHEMA:
+        column = given[field.name] if field.name in given else table[field.name]
+        try:
+            columns.append(column.cast(field.type))
+        except pa.ArrowException as error:
+            raise InputError(
+                f"column {field.name!r} of the results is {column.type}, which is no {field.type}"
+            ) from error
+    whole = pa.table(columns, schema=SCHEMA)
+    order = np.lexsort((codes(whole["end"]), codes(labels_key(whole["labels"])), codes(whole["query"])))
+    return whole.take(pa.array(order)).combine_chunks()
+
+
+def _names(table: pa.Table, label_names: LabelNames) -> pa.Array:
+    queries = table["query"].to_pylist() if "query" in table.column_names else []
+    return pa.array([label_names.get(query) for query in queries], type=_TEXTS)
+
+
+def labels_key(labels: pa.ChunkedArray) -> pa.Array:
+    """A text for each list of labels, different for different lists; a missing label differs from an empty one."""
+    whole = labels.combine_chunks() if isinstance(labels, pa.ChunkedArray) else labels
+    values = whole.flatten()
+    for mark, instead in (("\x01", "\x01a"), ("\x02", "\x01b"), ("\x03", "\x01c")):
+        values = pc.replace_substring(values, mark, instead)
+    values = pc.fill_null(values, "\x03")
+    lengths = pc.fill_null(pc.list_value_length(whole), 0)
+    offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))]).astype(np.int32)
+    # every value ends in a mark, so that a list of one empty text differs from an empty list
+    ended = pc.binary_join_element_wise(values, "\x02", "")
+    return pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), ended), "")
+
+
+def codes(column: Any) -> Any:
+    """Integers in the order of a column's values, equal for equal ones; for sorting and grouping in NumPy."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_timestamp(whole.type) or pa.types.is_int64(whole.type):
+        return pc.fill_null(whole.cast(pa.int64()), np.iinfo(np.int64).min).to_numpy(zero_copy_only=False)
+    return pc.rank(whole, sort_keys="ascending", tiebreaker="dense").to_numpy(zero_copy_only=False)
+
+
+def records(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """Each stored row as JSON has it: labels and estimates by name, times as text, null for what is not finite."""
+    columns: dict[str, list[Any]] = {"batch": table["batch"].to_pylist()}
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        if name in ("start", "end"):
+            ends = column.cast(pa.int64()).to_pylist()
+            columns[name] = [None if end is None else time_text(end) for end in ends]
+        elif name == "estimates":
+            columns[name] = _estimates(column)
+        elif pa.types.is_floating(column.type):
+            columns[name] = _finite(column)
+        elif name not in ("batch", "label_names"):
+            columns[name] = column.to_pylist()
+    if "label_names" in table.column_names:
+        columns["labels"] = [
+            dict(zip(called, texts, strict=True)) if called and texts and len(called) == len(texts) else texts
+            for called, texts in zip(table["label_names"].to_pylist(), columns["labels"], strict=True)
+        ]
+    names = tuple(columns)
+    for row in zip(*columns.values(), strict=True):
+        yield dict(zip(names, row, strict=True))
+
+
+def _estimates(column: pa.ListArray) -> list[dict[str, dict[str, Any]]]:
+    """The estimates of every row by name, without the parts that are null in the table."""
+    flat = column.flatten()
+    parts = {name: pc.struct_field(flat, name) for name in ("value", "low", "high", "method")}
+    there = [pc.is_valid(part).to_pylist() for part in parts.values()]
+    told = [_finite(part) if pa.types.is_floating(part.type) else part.to_pylist() for part in parts.values()]
+    if all(all(column) for column in there):
+        each = [dict(zip(parts, values, strict=True)) for values in zip(*told, strict=True)]
+    else:
+        each = [
+            {name: value for name, value, known in zip(parts, values, knowns, strict=True) if known}
+            for values, knowns in zip(zip(*told, strict=True), zip(*there, strict=True), strict=True)
+        ]
+    names = pc.struct_field(flat, "name").to_pylist()
+    found, at = [], 0
+    for length in pc.fill_null(pc.list_value_length(column), 0).to_pylist():
+        found.append(dict(zip(names[at : at + length], each[at : at + length], strict=True)))
+        at += length
+    return found
+
+
+def _finite(column: pa.Array) -> list[float | None]:
+    return [value if value is not None and math.isfinite(value) else None for value in column.to_pylist()]
+
+
+def plain(part: Any) -> Any:
+    """The same without what JSON has not: NumPy's numbers become Python's, what is not finite becomes null."""
+    if isinstance(part, Mapping):
+        return {str(key): plain(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [plain(value) for value in part]
+    value = part.item() if isinstance(part, np.generic) else part
+    return None if isinstance(value, float) and not math.isfinite(value) else value

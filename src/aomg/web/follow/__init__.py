@@ -1,0 +1,1 @@
+"""Follows what the monitor writes: results, alerts, health and targets."""

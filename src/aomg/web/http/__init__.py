@@ -1,0 +1,1 @@
+"""The server: routes, access, responses, server-sent events, and the description of the API."""

@@ -1,0 +1,114 @@
+"""What Prometheus gets at /metrics: the newest window of every query, alerts, headroom, and the monitor's health.
+
+A prometheus-client custom collector. What is not known is left out, rather than told as NaN.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from aomg.web.metrics.labels import clean, label_text
+from aomg.web.metrics.names import COUNTERS, MEANINGS
+from aomg.web.metrics.samples import Told, of_alerts, of_health, of_query, of_targets
+from aomg.web.metrics.series_cap import Sample, shares
+
+if TYPE_CHECKING:
+    from aomg.web.memory.history import QueryHistory
+
+MOST_SERIES = 10_000
+"""Of keys, alerts and targets together, unless another number is given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Metrics(Collector):
+    """All metrics of one moment.
+
+    histories, units
+        Of each query.
+    alerts
+        Those that fire or are pending, as /api/alerts has them; others are passed over. None where none are known.
+    targets, health
+        As /api/targets and /api/health have them.
+    most_series
+        Of keys, alerts and targets together. Beyond it whole keys are left out and counted. Each query and target has
+        a fair share, in which keys whose alert fires come first, then those that were seen first.
+    """
+
+    histories: "Mapping[str, QueryHistory]"
+    units: Mapping[str, str | None] = field(default_factory=dict)
+    alerts: Sequence[Told] | None = None
+    targets: Sequence[Told] = ()
+    health: Told | None = None
+    most_series: int = MOST_SERIES
+
+    def collect(self) -> list[Metric]:
+        """Return every metric that has a sample. Costs some microseconds for each series that is told."""
+        families: dict[str, Metric] = {
+            name: CounterMetricFamily(name, meaning) if name in COUNTERS else GaugeMetricFamily(name, meaning)
+            for name, meaning in MEANINGS.items()
+        }
+        for name, labels, value in self._samples():
+            families[name].add_sample(f"{name}_total" if name in COUNTERS else name, labels, value)
+        return [family for family in families.values() if family.samples]
+
+    def _samples(self) -> Iterator[Sample]:
+        firing = [alert for alert in self.alerts or () if alert["state"] == "firing"]
+        claims = [
+            *(claim for name, one in self.histories.items() for claim in of_query(one, self.units.get(name), firing)),
+            *of_targets(self.targets),
+            *of_alerts(firing),
+        ]
+        room = shares([int(claim.costs.sum()) for claim in claims], self.most_series)
+        for claim, most in zip(claims, room, strict=True):
+            told, left_out = claim.told(most)
+            yield from told
+            yield "aomg_series_left_out", dict(claim.name), left_out
+        for name, history in self.histories.items():
+            if (window := history.newest) is not None:
+                yield "aomg_window_end_seconds", {"query": clean(name)}, window.end / 1e6
+                yield "aomg_window_keys", {"query": clean(name)}, len(window.keys)
+        if self.alerts is not None:
+            yield "aomg_alerts", {"state": "firing"}, len(firing)
+            yield "aomg_alerts", {"state": "pending"}, sum(alert["state"] == "pending" for alert in self.alerts)
+        if self.health is not None:
+            yield from of_health(self.health)
+
+
+def exposition(metrics: Metrics, accept: str = "") -> tuple[bytes, str]:
+    """Return the text for whoever asks with this Accept header, and its content type: OpenMetrics, or the classic one.
+
+    It means the same as what prometheus-client writes, and takes less than half of the time: gauges, of which there are
+    thousands, look the same in every format, and are written here. 10,000 series still take some 100 ms: call it off
+    the event loop.
+    """
+    try:
+        encoder, content_type = choose_encoder(accept)
+    except (TypeError, ValueError):  # it names a version that is none
+        encoder, content_type = choose_encoder("")
+    families = metrics.collect()
+    gauges = "".join(line for family in families if family.type == "gauge" for line in _lines(family))
+    return gauges.encode() + encoder(_Few([family for family in families if family.type != "gauge"])), content_type
+
+
+@dataclass(frozen=True, eq=False)
+class _Few(Collector):
+    families: Sequence[Metric]
+
+    def collect(self) -> Sequence[Metric]:
+        return self.families
+
+
+def _lines(family: Metric) -> Iterator[str]:
+    yield f"# HELP {family.name} {family.documentation}\n# TYPE {family.name} gauge\n"
+    for name, labels, value, *_ in family.samples:
+        number = repr(value) if isfinite(value) else "+Inf" if value > 0 else "-Inf"
+        if labels:
+            told = ",".join([label_text(label, text) for label, text in labels.items()])
+            yield f"{name}{{{told}}} {number}\n"
+        else:
+            yield f"{name} {number}\n"

@@ -1,0 +1,1 @@
+"""What each view of the page shows, as JSON or CSV."""

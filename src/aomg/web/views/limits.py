@@ -1,0 +1,92 @@
+"""The limits of the rules, to draw: every comparison of one quantity with a constant, from the configuration.
+
+`inbound.p99 > 4ms and not outbound.p50 <= 1ms` has two: inbound.p99 > 4000 and outbound.p50 > 1000. Comparisons
+between quantities (`p99_9 > 20 * p50`) have no line to draw.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from aomg.monitor.config.model import Config
+from aomg.monitor.errors import ConfigError
+from aomg.monitor.rules.alert import Rule
+from aomg.monitor.rules.builder import build
+from aomg.monitor.rules.conditions import Column, Comparison, Condition, Constant, Joint, Not
+
+_TURNED_ROUND = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "==", "!=": "!="}
+_OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "==": "!=", "!=": "=="}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A line to draw. `value` is in the query's unit; `operator` says on which side of it the quantity is at fault."""
+
+    query: str
+    estimate: str
+    value: float
+    operator: str
+    rule: str
+    group: str = ""
+    kind: Literal["alert", "target"] = "alert"
+
+
+@dataclass(frozen=True)
+class KnownRule:
+    """What the configuration says of an alert: its condition as it is written, what it reads, and its limits."""
+
+    condition: str
+    queries: tuple[str, ...]
+    limits: tuple[Limit, ...]
+    share: float | None = None
+    """Of a fleet's members that must violate."""
+
+
+def limits_of(config: Config) -> tuple[Limit, ...]:
+    """All limits, each once, in the order of the file. Rules that cannot be built have none."""
+    found: dict[Limit, None] = {}
+    for rule in config.rules:
+        try:
+            built = build(rule, config.queries)
+        except ConfigError:
+            continue  # `aomg check` says what is wrong with it
+        if isinstance(built, Rule):
+            found.update(dict.fromkeys(_limits(built)))
+        else:
+            column = built.column
+            found[Limit(column.query, column.name, built.limit, ">", rule.name, rule.group, "target")] = None
+    return tuple(found)
+
+
+def known_rules(config: Config) -> Mapping[tuple[str, str], KnownRule]:
+    """What the configuration says of every alert, by group and name."""
+    found = {}
+    for rule in config.rules:
+        try:
+            built = build(rule, config.queries)
+        except ConfigError:
+            continue
+        if isinstance(built, Rule):
+            queries, limits = built.expression.queries, tuple(dict.fromkeys(_limits(built)))
+            found[rule.group, rule.name] = KnownRule(built.expression.text, queries, limits, rule.share)
+    return found
+
+
+def _limits(rule: Rule) -> Iterator[Limit]:
+    for column, operator, value in _comparisons(rule.expression.condition):
+        yield Limit(column.query, column.name, value, operator, rule.name, rule.group)
+
+
+def _comparisons(condition: Condition, turned: bool = False) -> Iterator[tuple[Column, str, float]]:
+    """Each comparison of a column with a constant; those that must not hold with the opposite operator."""
+    if isinstance(condition, Not):
+        yield from _comparisons(condition.condition, not turned)
+    elif isinstance(condition, Joint):
+        for part in condition.conditions:
+            yield from _comparisons(part, turned)
+    elif isinstance(condition, Comparison):
+        left, sign, right = condition.left, condition.sign, condition.right
+        if isinstance(left, Constant):
+            left, sign, right = right, _TURNED_ROUND[sign], left
+        if isinstance(left, Column) and isinstance(right, Constant):
+            yield left, _OPPOSITE[sign] if turned else sign, float(right.exact)

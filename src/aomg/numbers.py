@@ -1,7 +1,7 @@
 """Writes numbers that have an interval: rounding never leaves the interval.
 
 Every place that shows a value with its `low..high` follows one rule: terminal, alerts, `repr`. The page follows it in
-JavaScript (`web/page/shown.js`), to the same characters.
+JavaScript (`web/page/lib/format.js`), to the same characters.
 
 1. A number is the decimal that Python and JavaScript write for it: the shortest that reads back as the same double.
    A change of the unit is exact.

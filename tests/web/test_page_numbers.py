@@ -43,11 +43,11 @@ def page(chromium):
 
 @pytest.fixture(scope="module")
 def call(page):
-    """Calls a function of shown.js for each of many lists of arguments."""
+    """Calls a function of format.js for each of many lists of arguments."""
 
     def call(name, arguments):
         return page.evaluate(
-            "([name, all]) => import('/static/shown.js').then(found => all.map(some => found[name](...some)))",
+            "([name, all]) => import('/static/lib/format.js').then(found => all.map(some => found[name](...some)))",
             [name, [list(some) for some in arguments]],
         )
 

@@ -548,7 +548,7 @@ def test_lines_go_on_in_the_night_when_clocks_are_set_back(open_view, tmp_path):
             assert [after - before for before, after in pairwise(x)] == [600_000] * 11
 
         ticks = """async ([first, days]) => {
-          const {timeTicks} = await import("/static/ticks.js");
+          const {timeTicks} = await import("/static/lib/ticks.js");
           return timeTicks(first, first + days * 86400000, 8).map((one) => [one.at, new Date(one.at).getHours()]);
         }"""
         for first in (1_774_656_000_000, 1_792_796_400_000):  # the days before clocks are set forward, and back

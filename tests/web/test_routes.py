@@ -334,11 +334,18 @@ def test_nothing_outside_of_the_page_is_served(page_with_secrets, name):
 def test_a_name_is_looked_up_and_never_joined_to_a_path(tmp_path):
     folder = tmp_path / "page"
     (folder / "inner").mkdir(parents=True)
-    for file in (tmp_path / "beside.js", folder / "inner" / "deep.js", folder / "own.js"):
+    (folder / ".hidden").mkdir()
+    (tmp_path / "outer").mkdir()
+    (folder / "linked").symlink_to(tmp_path / "outer")
+    beside, deep, own = tmp_path / "beside.js", folder / "inner" / "deep.js", folder / "own.js"
+    for file in (beside, deep, own, folder / ".hidden" / "some.js", tmp_path / "outer" / "some.js"):
         file.write_text("text")
+    (folder / "inner" / "link.js").symlink_to(beside)
     files = StaticFiles(folder)
-    assert files.get("own.js").content == b"text"
-    for name in ("../beside.js", "inner/deep.js", "./own.js", "inner/../own.js", str(tmp_path / "beside.js"), "inner"):
+    assert files.get("own.js").content == files.get("inner/deep.js").content == b"text"
+    for name in ("../beside.js", "./own.js", "inner/../own.js", "inner//deep.js", "/own.js", str(beside), "inner", ""):
+        assert files.get(name) is None
+    for name in (".hidden/some.js", "linked/some.js", "inner/link.js", "inner\\deep.js", "deep.js"):
         assert files.get(name) is None
 
 
@@ -346,7 +353,11 @@ def test_a_name_is_looked_up_and_never_joined_to_a_path(tmp_path):
 @given(st.text(max_size=40) | st.text("./\\%2efx", max_size=12))
 def test_only_files_of_the_page_have_a_name(name):
     found = FILES.get(name)
-    assert found is None or name == "plotly.js" or name in {path.name for path in PAGE.iterdir()}
+    assert (
+        found is None
+        or name == "plotly.js"
+        or name in {path.relative_to(PAGE).as_posix() for path in PAGE.rglob("*.*")}
+    )
 
 
 def test_a_file_of_the_page_that_changes_is_read_again(tmp_path):

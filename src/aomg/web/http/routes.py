@@ -43,7 +43,7 @@ def routes(live: Live, files: StaticFiles) -> list[Route]:
         return respond(request, Kept(content), kind)
 
     made = [Route(path, page) for path in VIEWS]
-    made += [Route("/static/{name}", static), Route("/api/events", changes), Route("/metrics", metrics)]
+    made += [Route("/static/{name:path}", static), Route("/api/events", changes), Route("/metrics", metrics)]
     made += [Route(path, _timely(live, BY_PATH[path], answer)) for path, answer in answers.timely.items()]
     made += [Route(path, _lasting(live, kept, BY_PATH[path], answer)) for path, answer in answers.lasting.items()]
     made += [Route(path, _table(live, BY_PATH[path], answer)) for path, answer in answers.tables.items()]

@@ -2,13 +2,14 @@
 
 import gzip
 import hashlib
+import os
 import re
 import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-PAGE = Path(__file__).with_name("page")
+PAGE = Path(__file__).parents[1] / "page"
 PLOTLY = "/static/plotly.js"
 _KINDS = {
     ".html": "text/html; charset=utf-8",
@@ -50,7 +51,7 @@ class StaticFiles:
         self._lock = threading.Lock()
 
     def get(self, name: str) -> StaticFile | None:
-        """The file that is called so, or None. Only names of the folder itself are known."""
+        """The file of this name, or None. Known are the names of files in the folder and below, and no others."""
         if name == "plotly.js":
             return self._plain_plotly
         if name == self.plotly_name:
@@ -90,9 +91,8 @@ class StaticFiles:
         return StaticFile(text.replace("</head>", f"{self._metas}\n</head>", 1).encode(), page.kind)
 
     def _file(self, name: str) -> StaticFile | None:
-        there = {path.name: path for path in self._folder.iterdir()}
-        path = there.get(name)
-        if path is None or name.startswith(".") or path.suffix not in _KINDS or path.is_symlink() or not path.is_file():
+        path = self._named().get(name)
+        if path is None or path.suffix not in _KINDS or path.is_symlink() or not path.is_file():
             return None
         told = path.stat()
         stamp = (told.st_mtime_ns, told.st_size)
@@ -101,3 +101,14 @@ class StaticFiles:
             if kept is None or kept[0] != stamp:
                 kept = self._kept[name] = (stamp, StaticFile(path.read_bytes(), _KINDS[path.suffix]))
         return kept[1]
+
+    def _named(self) -> dict[str, Path]:
+        """All files of the folder and the folders in it, by name: overview/row.js. Hidden ones have no name."""
+        named = {}
+        for place, folders, files in os.walk(self._folder):  # does not follow links
+            folders[:] = [folder for folder in folders if not folder.startswith(".")]
+            for file in files:
+                if not file.startswith("."):
+                    path = Path(place, file)
+                    named[path.relative_to(self._folder).as_posix()] = path
+        return named

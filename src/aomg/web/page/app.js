@@ -10,18 +10,18 @@
 // stays; without it the view is closed and opened anew. When open() is called, live.status is known.
 // Links (<a href="/key?...">) open views without loading the page anew; address.open(href) does the same from code.
 
-import {Address} from "./address.js";
-import {Failure, Superseded} from "./api.js";
-import {element, mark, notice, write} from "./element.js";
-import {listen, live, status, watch} from "./live.js";
-import {duration, isUtc, offset, zone} from "./shown.js";
-import {themeSwitch} from "./theme_switch.js";
+import {Address} from "./lib/address.js";
+import {Failure, Superseded} from "./lib/api.js";
+import {element, mark, notice, write} from "./lib/element.js";
+import {listen, live, status, watch} from "./lib/live.js";
+import {duration, isUtc, offset, zone} from "./lib/format.js";
+import {themeSwitch} from "./lib/theme_switch.js";
 
 const VIEWS = {
-  "/": () => import("./overview.js"),
-  "/key": () => import("./key.js"),
-  "/alerts": () => import("./alerts.js"),
-  "/health": () => import("./health.js"),
+  "/": () => import("./overview/overview.js"),
+  "/key": () => import("./key/key.js"),
+  "/alerts": () => import("./alerts/alerts.js"),
+  "/health": () => import("./health/health.js"),
 };
 
 const place = document.getElementById("place");

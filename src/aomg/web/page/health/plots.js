@@ -1,9 +1,9 @@
 // The small pictures of the health view: one question each, all over the same time.
 
-import {asText, look} from "./plot.js";
-import {scaled} from "./scales.js";
-import {bytes, brief, duration, whole} from "./shown.js";
-import {timeAxis} from "./ticks.js";
+import {asText, look} from "../lib/plot.js";
+import {scaled} from "../lib/scales.js";
+import {bytes, brief, duration, whole} from "../lib/format.js";
+import {timeAxis} from "../lib/ticks.js";
 
 const PHASES = ["find", "plan", "compute", "write", "commit"];
 export const PATTERNS = ["", "/", ".", "\\", "x"];

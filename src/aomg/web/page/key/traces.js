@@ -1,8 +1,8 @@
 // The traces of a key's figure: quantiles with their bands, bursts, methods, limits. Times are milliseconds since 1970.
 
-import {inside} from "./key_panels.js";
-import {methodsIn, methodStyle, translucent} from "./key_styles.js";
-import {asText} from "./plot.js";
+import {inside} from "./panels.js";
+import {methodsIn, methodStyle, translucent} from "./styles.js";
+import {asText} from "../lib/plot.js";
 
 // low..high as one polygon for each stretch without a gap. floor: what a logarithmic axis shows instead of 0 and less.
 export function band(estimate, moments, yaxis, floor) {

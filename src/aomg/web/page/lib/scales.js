@@ -1,7 +1,7 @@
 // The ticks of axes of quantities, with their unit (500 µs, 1 ms, 2 ms).
 
 import {asText} from "./plot.js";
-import {quantity} from "./shown.js";
+import {quantity} from "./format.js";
 
 // The range and the ticks of an axis. tall: its length in pixels.
 export function scaled([low, high], log, unit, tall) {

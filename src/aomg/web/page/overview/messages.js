@@ -1,9 +1,9 @@
 // What the overview says around its table: how much is shown of what, and what to do where nothing is.
 
-import {queryText} from "./api.js";
-import {element, mark, notice, write} from "./element.js";
-import {live} from "./live.js";
-import {duration, timeWithUtc, titleOf, whole} from "./shown.js";
+import {queryText} from "../lib/api.js";
+import {element, mark, notice, write} from "../lib/element.js";
+import {live} from "../lib/live.js";
+import {duration, timeWithUtc, titleOf, whole} from "../lib/format.js";
 
 // One line: how many keys, in which order, of which window; how many are silent, and the way to them and back.
 export function summarize(place, answer, query, address, changed) {

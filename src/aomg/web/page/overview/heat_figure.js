@@ -1,8 +1,8 @@
 // How a heat map is drawn: where its columns are, which colour has which value, and the names along its sides.
 
-import {asText, look} from "./plot.js";
-import {keyText} from "./shown.js";
-import {timeTicks} from "./ticks.js";
+import {asText, look} from "../lib/plot.js";
+import {keyText} from "../lib/format.js";
+import {timeTicks} from "../lib/ticks.js";
 
 // Columns at their times; where windows are missing, columns without colour, so that the others keep their width.
 function withGaps(ends, values) {

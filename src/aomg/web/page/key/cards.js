@@ -1,7 +1,7 @@
 // The numbers of one window of a key: each quantile with its interval, how wide that is, and how it was found.
 
-import {element} from "./element.js";
-import {estimate as textsOf, quantity, whole, width} from "./shown.js";
+import {element} from "../lib/element.js";
+import {estimate as textsOf, quantity, whole, width} from "../lib/format.js";
 
 // index: of the point in data; null where there is none.
 export function keyCards(data, index, unitOf) {

@@ -1,11 +1,10 @@
 // The histogram of one window of a key: bars whose area is their number of events, and the quantiles in it.
 
-import {Failure} from "./api.js";
-import {element, mark, write} from "./element.js";
-import {asText, draw, look} from "./plot.js";
-import {scaled} from "./scales.js";
-import {quantity, share, timeWithUtc, unrounded, whole} from "./shown.js";
-import {sentence} from "./verdict.js";
+import {Failure} from "../lib/api.js";
+import {element, mark, write} from "../lib/element.js";
+import {asText, draw, look} from "../lib/plot.js";
+import {scaled} from "../lib/scales.js";
+import {quantity, sentence, share, timeWithUtc, unrounded, whole} from "../lib/format.js";
 
 const BARS = 90;
 const HINT = "Point at a bar to see its events.";

@@ -1,7 +1,7 @@
 // The newest points of a key as a table: for those who would rather read, or have it read to them.
 
-import {element} from "./element.js";
-import {estimate as textsOf, timeWithUtc, whole} from "./shown.js";
+import {element} from "../lib/element.js";
+import {estimate as textsOf, timeWithUtc, whole} from "../lib/format.js";
 
 const MOST = 50;
 

@@ -1,9 +1,9 @@
 // The words and marks in a key's figure: limits, alerts, the window taken, the names of lines and panels.
 
-import {inside} from "./key_panels.js";
-import {translucent} from "./key_styles.js";
-import {asText} from "./plot.js";
-import {short} from "./scales.js";
+import {inside} from "./panels.js";
+import {translucent} from "./styles.js";
+import {asText} from "../lib/plot.js";
+import {short} from "../lib/scales.js";
 
 // One label for limits of the same height; the side of the line that is wrong is where the sign points.
 export function limitLabels(limits, series, shown, look) {

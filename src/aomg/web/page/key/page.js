@@ -1,20 +1,20 @@
-// The page of a key: its elements, and what stands in them. The plot itself is drawn by key_plots.js.
+// The page of a key: its elements, and what stands in them. The plot itself is drawn by figure.js.
 
-import {keyAddress} from "./address.js";
-import {alertLine} from "./alert_card.js";
-import {queryText} from "./api.js";
-import {element, fill, mark} from "./element.js";
+import {keyAddress} from "../lib/address.js";
+import {alertLine} from "../alerts/card.js";
+import {queryText} from "../lib/api.js";
+import {element, fill, mark} from "../lib/element.js";
 import {histogramPanel} from "./histogram.js";
-import {keyCards} from "./key_cards.js";
-import {METHODS, methodsIn, methodStyle} from "./key_styles.js";
-import {keyTable} from "./key_table.js";
-import {sample} from "./key_tip.js";
-import {live} from "./live.js";
-import {duration, keyText, stateMark, when} from "./shown.js";
-import {rangeButtons} from "./time_range.js";
+import {keyCards} from "./cards.js";
+import {METHODS, methodsIn, methodStyle} from "./styles.js";
+import {keyTable} from "./table.js";
+import {sample} from "./tip.js";
+import {live} from "../lib/live.js";
+import {duration, keyText, stateMark, when} from "../lib/format.js";
+import {rangeButtons} from "../lib/time_range.js";
 
 export class KeyPage {
-  // asked: see key_asked.js; act: {range(name), scale(), toggle(estimate)}, what the buttons do
+  // asked: see request.js; act: {range(name), scale(), toggle(estimate)}, what the buttons do
   constructor(place, asked, act) {
     this.asked = asked;
     this.act = act;

@@ -1,7 +1,7 @@
 // Where a time axis has its ticks: at round times of the viewer's clock. Axes of time count milliseconds since 1970, as
 // that clock goes back by an hour once a year, and a line must not.
 
-import {offset} from "./shown.js";
+import {offset} from "./format.js";
 
 const MINUTE = 60000;
 const HOUR = 60 * MINUTE;

@@ -1,15 +1,15 @@
 // The figure of a key over time: quantiles with their bands, limits, bursts and alerts; the methods; the counts. All
 // panels have one time axis, so that a zoom in one is a zoom in all.
 
-import {alertSpans} from "./alert_spans.js";
-import {atShape, endLabels, limitLabels, panelNames, spanLabels, spanShapes} from "./key_labels.js";
-import {inside, panels, shareRange, valueRange} from "./key_panels.js";
-import {STYLES} from "./key_styles.js";
-import {band, bursts, limitTraces, line, strip} from "./key_traces.js";
-import {asText} from "./plot.js";
-import {scaled} from "./scales.js";
-import {unitFor} from "./shown.js";
-import {timeAxis} from "./ticks.js";
+import {alertSpans} from "../alerts/spans.js";
+import {atShape, endLabels, limitLabels, panelNames, spanLabels, spanShapes} from "./labels.js";
+import {inside, panels, shareRange, valueRange} from "./panels.js";
+import {STYLES} from "./styles.js";
+import {band, bursts, limitTraces, line, strip} from "./traces.js";
+import {asText} from "../lib/plot.js";
+import {scaled} from "../lib/scales.js";
+import {unitFor} from "../lib/format.js";
+import {timeAxis} from "../lib/ticks.js";
 
 // data: what /api/key answers; shown: {query (of /api/status), range: [from, to] and at in milliseconds, log, hidden: Set, look, width, height}
 export function keyFigure(data, shown) {

@@ -1,10 +1,10 @@
 // What the address asks of a key, and what the server told of it.
 
-import {asker, Failure, queryText, Superseded} from "./api.js";
-import {STYLES} from "./key_styles.js";
-import {live} from "./live.js";
-import {unitFor} from "./shown.js";
-import {askedRange, rangeOf, shownRange, text} from "./time_range.js";
+import {asker, Failure, queryText, Superseded} from "../lib/api.js";
+import {STYLES} from "./styles.js";
+import {live} from "../lib/live.js";
+import {unitFor} from "../lib/format.js";
+import {askedRange, rangeOf, shownRange, text} from "../lib/time_range.js";
 
 // data: the key over time, and moments, the ends of its points in milliseconds; told: {data, index}, the window that the numbers and the histogram are of; alerts of the key.
 export class KeyAsked {

@@ -1,11 +1,11 @@
 // The worst keys over time: a row a key, a column a window (or some), colour by quantile. Drawn after the table.
 
-import {keyAddress} from "./address.js";
-import {queryText, Superseded} from "./api.js";
-import {element, mark, write} from "./element.js";
+import {keyAddress} from "../lib/address.js";
+import {queryText, Superseded} from "../lib/api.js";
+import {element, mark, write} from "../lib/element.js";
 import {colouring, heatFigure} from "./heat_figure.js";
-import {draw} from "./plot.js";
-import {keyText, tick, timeWithUtc, titleOf, unitFor, unrounded} from "./shown.js";
+import {draw} from "../lib/plot.js";
+import {keyText, tick, timeWithUtc, titleOf, unitFor, unrounded} from "../lib/format.js";
 
 const ROWS = 60;
 const COLUMNS = 240;

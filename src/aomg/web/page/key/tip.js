@@ -1,7 +1,7 @@
 // What is told of one point of a key: all its quantiles with interval and method, its events, and its time twice.
 
-import {element} from "./element.js";
-import {estimate as textsOf, stateMark, timeWithUtc, whole} from "./shown.js";
+import {element} from "../lib/element.js";
+import {estimate as textsOf, stateMark, timeWithUtc, whole} from "../lib/format.js";
 
 // shown: {hidden: Set of names, styles: by name, unitOf(name)}
 export function tipContent(data, at, shown) {

@@ -1,14 +1,14 @@
 // Every key as a row, worst first by the chosen quantile; beneath or beside it the worst keys over time.
 
-import {keyAddress} from "./address.js";
-import {asker, queryText, Superseded} from "./api.js";
-import {element, mark} from "./element.js";
-import {heatMap} from "./heat.js";
+import {keyAddress} from "../lib/address.js";
+import {asker, queryText, Superseded} from "../lib/api.js";
+import {element, mark} from "../lib/element.js";
+import {heatMap} from "./heat_map.js";
 import {filters} from "./filters.js";
-import {keyRow} from "./key_row.js";
-import {live} from "./live.js";
-import {empty, nothingYet, summarize, unknownQuery} from "./overview_said.js";
-import {Rows} from "./rows.js";
+import {keyRow} from "./row.js";
+import {live} from "../lib/live.js";
+import {empty, nothingYet, summarize, unknownQuery} from "./messages.js";
+import {Rows} from "../lib/long_list.js";
 
 export const title = "Overview";
 const SPARK = 60;

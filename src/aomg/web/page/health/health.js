@@ -1,11 +1,11 @@
 // How the monitor fares: first whether all is well, then the numbers, then how they came about.
 
-import {asker, Failure, Superseded} from "./api.js";
-import {element, fill, write} from "./element.js";
-import {healthFigure, phaseColour, phaseOf, phasesOf, PICTURES, withNewlyLate} from "./health_plots.js";
-import {live} from "./live.js";
-import {draw} from "./plot.js";
-import {brief, bytes, duration, share, timeWithUtc, when, whole, width} from "./shown.js";
+import {asker, Failure, Superseded} from "../lib/api.js";
+import {element, fill, write} from "../lib/element.js";
+import {healthFigure, phaseColour, phaseOf, phasesOf, PICTURES, withNewlyLate} from "./plots.js";
+import {live} from "../lib/live.js";
+import {draw} from "../lib/plot.js";
+import {brief, bytes, duration, share, timeWithUtc, when, whole, width} from "../lib/format.js";
 import {verdict} from "./verdict.js";
 
 export const title = "Health";

@@ -1,13 +1,13 @@
 // One key: its newest values, and over time its quantiles with their intervals, methods, limits, alerts and counts.
 
-import {Failure, queryText, Superseded} from "./api.js";
-import {element, mark, notice, write} from "./element.js";
-import {KeyAsked} from "./key_asked.js";
-import {KeyPage} from "./key_page.js";
-import {keyFigure} from "./key_plots.js";
-import {KeyPointer} from "./key_pointer.js";
-import {draw, look} from "./plot.js";
-import {zoomed} from "./time_range.js";
+import {Failure, queryText, Superseded} from "../lib/api.js";
+import {element, mark, notice, write} from "../lib/element.js";
+import {KeyAsked} from "./request.js";
+import {KeyPage} from "./page.js";
+import {keyFigure} from "./figure.js";
+import {KeyPointer} from "./pointer.js";
+import {draw, look} from "../lib/plot.js";
+import {zoomed} from "../lib/time_range.js";
 
 export const title = "Key";
 

@@ -1,10 +1,10 @@
 // Alerts: those that fire, those that may soon, and those that are over; each with its interval and reason.
 
-import {alertCard} from "./alert_card.js";
-import {asker, Failure, queryText, Superseded} from "./api.js";
-import {element, mark, notice, write} from "./element.js";
-import {live} from "./live.js";
-import {whole} from "./shown.js";
+import {alertCard} from "./card.js";
+import {asker, Failure, queryText, Superseded} from "../lib/api.js";
+import {element, mark, notice, write} from "../lib/element.js";
+import {live} from "../lib/live.js";
+import {whole} from "../lib/format.js";
 
 export const title = "Alerts";
 const STATES = ["any", "firing", "pending", "resolved"];

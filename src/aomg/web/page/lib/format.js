@@ -340,3 +340,10 @@ export function titleOf(query, estimate) {
 export function stateMark(state, word = state) {
   return element("span", {class: "mark", "data-state": state}, word);
 }
+
+// A text as a sentence: a capital letter first, a full stop at the end.
+export function sentence(text) {
+  const trimmed = String(text ?? "").trim();
+  if (trimmed === "") return "";
+  return (trimmed.charAt(0).toUpperCase() + trimmed.slice(1)).replace(/([^.!?])$/, "$1.");
+}

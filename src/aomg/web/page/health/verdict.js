@@ -1,6 +1,6 @@
 // Is all well? One sentence, and for what is not, what to do.
 
-import {duration, whole} from "./shown.js";
+import {duration, sentence, whole} from "../lib/format.js";
 
 const SLOW_BATCHES = 5;
 
@@ -32,10 +32,4 @@ export function verdict(health, status) {
 // "The monitor ended 5 min ago: its source ended", of a note that says more after a semicolon.
 function headline(note) {
   return sentence(String(note ?? "").split(";")[0]).replace(/\.$/, "");
-}
-
-export function sentence(text) {
-  const trimmed = String(text ?? "").trim();
-  if (trimmed === "") return "";
-  return (trimmed.charAt(0).toUpperCase() + trimmed.slice(1)).replace(/([^.!?])$/, "$1.");
 }

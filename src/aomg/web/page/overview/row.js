@@ -1,8 +1,8 @@
 // One row of the table of keys: made once, then only the cells that changed are written.
 
-import {element, mark, write} from "./element.js";
-import {drawSpark, sparkline} from "./spark.js";
-import {brief, duration, estimate, keyText, quantity, timeWithUtc, unitFor, whole, width} from "./shown.js";
+import {element, mark, write} from "../lib/element.js";
+import {drawSpark, sparkline} from "../lib/sparkline.js";
+import {brief, duration, estimate, keyText, quantity, timeWithUtc, unitFor, whole, width} from "../lib/format.js";
 
 // addressOf(row): where its link leads; silentNow(): whether rows are of silent keys, each of its own newest window.
 export function keyRow(query, addressOf, silentNow) {

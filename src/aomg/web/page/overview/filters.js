@@ -1,8 +1,8 @@
 // The controls above the table: queries, search, filters of labels, alerting, bursts, CSV. Their state is the address.
 
-import {queryText} from "./api.js";
-import {element, mark} from "./element.js";
-import {live} from "./live.js";
+import {queryText} from "../lib/api.js";
+import {element, mark} from "../lib/element.js";
+import {live} from "../lib/live.js";
 
 const PAUSE = 150;
 const MOST_SUGGESTED = 200;

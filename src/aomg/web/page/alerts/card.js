@@ -1,9 +1,9 @@
 // How an alert is shown: as a card with all that is known, or as a line.
 
-import {keyAddress} from "./address.js";
-import {element} from "./element.js";
-import {live} from "./live.js";
-import {duration, estimate, stateMark, when, whole} from "./shown.js";
+import {keyAddress} from "../lib/address.js";
+import {element} from "../lib/element.js";
+import {live} from "../lib/live.js";
+import {duration, estimate, stateMark, when, whole} from "../lib/format.js";
 
 const CERTAINTY = {
   certain: "Certain: the whole interval is beyond the limit.", possible: "Possible: the interval is partly beyond the limit.",

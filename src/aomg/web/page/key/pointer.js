@@ -1,11 +1,11 @@
 // Pointer and keyboard on the plot of a key: which point is told, taken, or zoomed to.
 
-import {tipContent} from "./key_tip.js";
+import {tipContent} from "./tip.js";
 
 const LEAST_ZOOM = 1000;
 
 export class KeyPointer {
-  // page: see key_page.js; asked: see key_asked.js; act: {zoom(from, to), all(more changes), take(end), redraw()}
+  // page: see page.js; asked: see request.js; act: {zoom(from, to), all(more changes), take(end), redraw()}
   constructor(page, asked, act) {
     Object.assign(this, {page, asked, act});
     this.chosen = null; // the end of the point that is told: its place changes as windows come

@@ -41,7 +41,7 @@ def test_links_between_documents_lead_somewhere(document):
 
 def test_the_code_that_the_paper_map_names_is_there():
     for line in (ROOT / "docs/paper-map.md").read_text().splitlines():
-        for file, names in re.findall(r"`((?:core|streams)/\w+\.py)`: ((?:`\w+(?:\.\w+)?`(?:, )?)+)", line):
+        for file, names in re.findall(r"`((?:core|streams)/[\w/]+\.py)`: ((?:`\w+(?:\.\w+)?`(?:, )?)+)", line):
             source = (ROOT / "src/aomg" / file).read_text()
             for name in re.findall(r"`([\w.]+)`", names):
                 assert re.search(rf"(?:def|class) {name.split('.')[-1]}\b", source), f"{file}: {name}"

@@ -11,7 +11,7 @@ from scraped import example
 from aomg.web.metrics.exposition import exposition
 from aomg.web.metrics.labels import OURS
 
-FOLDER = Path(__file__).parent.parent.parent / "dashboards"
+FOLDER = Path(__file__).parents[3] / "dashboards"
 BOARDS = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
 RULES = yaml.safe_load((FOLDER / "aomg.rules.yml").read_text())
 

@@ -11,7 +11,7 @@ from aomg.web.http.routes import routes
 from aomg.web.http.schemas import SHAPES
 from aomg.web.http.static_files import StaticFiles
 
-GUIDE = Path(__file__).parents[2] / "docs" / "web.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "web.md"
 TIME = re.compile(r"\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z")
 KINDS = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
 

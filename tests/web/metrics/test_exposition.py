@@ -270,7 +270,7 @@ def test_shares_are_fair_and_nothing_is_wasted(wanted, most):
 
 
 def test_the_guide_names_every_metric_with_its_labels_and_every_name_that_is_ours():
-    guide = (Path(__file__).parent.parent.parent / "docs" / "metrics.md").read_text()
+    guide = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
     rows = {name: line for line in guide.splitlines() if line.startswith("| `aomg") for name in NAMED.findall(line)}
     assert set(rows) == {f"{name}_total" if name in COUNTERS else name for name in MEANINGS}
     labels = {}

@@ -25,7 +25,7 @@ from aomg.monitor.rules.builder import build
 from aomg.monitor.rules.rows import WindowRows
 from aomg.web.metrics.exposition import Metrics, exposition
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 RULES = ROOT / "dashboards" / "aomg.rules.yml"
 EXAMPLE = ROOT / "src" / "aomg" / "monitor" / "example.yaml"
 TOKEN = "abcdefghijklmnopqrstuvwx"

@@ -5,11 +5,11 @@
 'Table 1: what a rank error does to the value'
 """
 
-import difflib
 from importlib import import_module
 
 from aomg.evaluation.experiment import Experiment
 from aomg.evaluation.run import EvaluationError
+from aomg.suggestions import did_you_mean
 
 __all__ = ["Experiment", "experiment", "names"]
 
@@ -42,8 +42,7 @@ def names() -> tuple[str, ...]:
 def experiment(name: str) -> Experiment:
     """Return the experiment of a name. Raises EvaluationError with the nearest if there is none."""
     if name not in _NAMES:
-        near = difflib.get_close_matches(name, _NAMES, n=1)
-        meant = f"; did you mean {near[0]}?" if near else "."
+        meant = did_you_mean(name, _NAMES) or "."
         raise EvaluationError(f"there is no experiment {name!r}{meant} There are {', '.join(_NAMES)}")
     found: Experiment = import_module(f"aomg.evaluation.experiments.{name}").EXPERIMENT
     return found

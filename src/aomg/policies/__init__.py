@@ -15,6 +15,7 @@ from aomg.errors import InputError
 from aomg.policies.verbs import Policy
 from aomg.policies.windows import PolicyOperator, refuse_unfit
 from aomg.query import Query
+from aomg.suggestions import there_are
 
 __all__ = ["Policy", "PolicyOperator", "make", "names"]
 
@@ -49,7 +50,7 @@ def make(name: str, query: Query, **parameters: Any) -> PolicyOperator:
     SettingsError, with the line that installs it, where a policy's library is missing.
     """
     if name not in _WHERE:
-        raise InputError(f"there is no policy {name!r}; there are {', '.join(_WHERE)}")
+        raise InputError(f"there is no policy {name!r}; {there_are(name, _WHERE)}")
     refuse_unfit(query)
     policy = _policy(name)
     known = list(inspect.signature(policy.__init__).parameters)[2:]

@@ -1,8 +1,7 @@
 """Every stream by its name: which there are, and one of them with its parameters."""
 
-import difflib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from aomg.streams import Stream
@@ -16,6 +15,7 @@ from aomg.streams.podsets import Podsets, podsets
 from aomg.streams.search import search
 from aomg.streams.taxi import taxi
 from aomg.streams.uniform import uniform
+from aomg.suggestions import did_you_mean
 
 
 def bursts(
@@ -102,9 +102,8 @@ def _factory(name: str) -> Callable[..., Stream | Podsets]:
     return _STREAMS[name][0]
 
 
-def _near(name: str, known: Any) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]}?" if near else "."
+def _near(name: str, known: Iterable[str]) -> str:
+    return did_you_mean(name, known) or "."
 
 
 def _plain(name: str, seed: int) -> Stream:

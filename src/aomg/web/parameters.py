@@ -12,7 +12,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from aomg.errors import AomgError
-from aomg.monitor.results.reader import there_are
+from aomg.suggestions import there_are
 from aomg.times import microseconds_of
 
 MOST_PARAMETERS = 40

@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 
 from aomg.durations import microseconds
 from aomg.errors import DurationError
-from aomg.monitor.config.schema import Field, Kind, Refused, nearest
+from aomg.monitor.config.schema import Field, Kind, Refused
 from aomg.monitor.config.secret import Secret, mentions_environment, names_a_secret, redacted, with_environment
 from aomg.monitor.config.yaml_lines import Node
 from aomg.monitor.errors import ConfigError
+from aomg.suggestions import nearest
 from aomg.whole_numbers import count_of
 
 T = TypeVar("T")

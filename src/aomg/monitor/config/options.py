@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Collection, Mapping
 
 from aomg.monitor.config.kinds import secret_text, table
-from aomg.monitor.config.schema import Field, Kind, Refused, nearest
+from aomg.monitor.config.schema import Field, Kind, Refused
 from aomg.monitor.config.secret import Secret
 from aomg.monitor.errors import ConfigError
+from aomg.suggestions import nearest
 
 _FILES = ("pathGlobFilter", "recursiveFileLookup", "maxFileAge", "latestFirst", "fileNameOnly")
 _TEXT_FILES = (*_FILES, "encoding", "lineSep", "locale")

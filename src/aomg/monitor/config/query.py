@@ -8,10 +8,11 @@ from typing import Any
 from aomg.errors import QueryError
 from aomg.monitor.config.kinds import boolean, duration, listed, one_of, optional, table, text
 from aomg.monitor.config.model import QueryConfig
-from aomg.monitor.config.schema import Field, Kind, Section, nearest
+from aomg.monitor.config.schema import Field, Kind, Section
 from aomg.monitor.config.source import NUMERIC
 from aomg.monitor.errors import ConfigError
 from aomg.query import FewK, Query
+from aomg.suggestions import nearest
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESULT = re.compile(r"(?i)window|count|min|max|sub_windows|burst|p[0-9][0-9_]*|below_.*")

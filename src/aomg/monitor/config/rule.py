@@ -7,8 +7,9 @@ from typing import Any
 from aomg.monitor.config.kinds import duration, listed, one_of, share, table, text, whole
 from aomg.monitor.config.model import RuleConfig
 from aomg.monitor.config.query import name_of
-from aomg.monitor.config.schema import Field, Kind, Section, nearest
+from aomg.monitor.config.schema import Field, Kind, Section
 from aomg.monitor.errors import ConfigError
+from aomg.suggestions import nearest
 
 _FLEET = ("of", "silent", "remember")
 _ALERT = ("expr", "when", "for", "keep_firing_for", "share", *_FLEET)

@@ -6,7 +6,6 @@ refuses the rest. A section reads all its keys before it closes, so that one run
 `close` every value that was taken is good.
 """
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar, overload
@@ -14,6 +13,7 @@ from typing import Any, NoReturn, TypeVar, overload
 from aomg.monitor.config.secret import names_a_secret, redacted
 from aomg.monitor.config.yaml_lines import Node
 from aomg.monitor.errors import MOST_PROBLEMS, ConfigError
+from aomg.suggestions import nearest
 
 T = TypeVar("T")
 NEEDED: Any = object()
@@ -150,10 +150,3 @@ class Section:
                 self.complain(ConfigError(f"unknown key {key[:60]!r}{where}; {remedy}", node.line))
         if not self._good:
             raise Refused
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a misspelt one probably means."""
-    small = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name[:100].lower(), small, n=1)
-    return small[near[0]] if near else None

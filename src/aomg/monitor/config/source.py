@@ -8,8 +8,9 @@ from typing import Any
 from aomg.monitor.config.kinds import Folder, boolean, number, one_of, secret_text, table, text, whole
 from aomg.monitor.config.model import GenerateConfig, KafkaConfig, Options, SourceConfig
 from aomg.monitor.config.options import options
-from aomg.monitor.config.schema import Field, Kind, Section, nearest
+from aomg.monitor.config.schema import Field, Kind, Section
 from aomg.monitor.errors import ConfigError
+from aomg.suggestions import nearest
 
 KINDS = ("parquet", "csv", "jsonl", "kafka", "generate")
 TYPES = ("string", "int", "long", "double", "boolean", "timestamp")

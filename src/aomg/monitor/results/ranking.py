@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from aomg.monitor.results.reader import ResultsError, label, there_are
+from aomg.monitor.results.reader import ResultsError, label
 from aomg.monitor.sinks.result_rows import codes, records
+from aomg.suggestions import there_are
 
 
 @dataclass(frozen=True)

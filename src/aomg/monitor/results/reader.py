@@ -1,8 +1,7 @@
 """Reads stored results back: those of a query, of some labels, of some time."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from aomg.durations import duration_text, microseconds
 from aomg.errors import AomgError
 from aomg.monitor.sinks.result_folder import days
 from aomg.monitor.sinks.result_rows import SCHEMA, codes, labels_key
+from aomg.suggestions import there_are
 from aomg.times import day_text, microseconds_of
 
 _TRIES = 5
@@ -147,13 +147,6 @@ def label(rows: pa.Table, name: str) -> pa.StringArray:
     there = (place >= 0) & (place < pc.fill_null(labels.value_lengths(), 0).to_numpy(zero_copy_only=False))
     at = labels.offsets.to_numpy()[:-1] + place
     return labels.values.take(pa.array(at, pa.int64(), mask=~there))
-
-
-def there_are(name: str, known: Sequence[str]) -> str:
-    """What there is instead, and which of it is nearest."""
-    near = get_close_matches(name, known, 1)
-    said = f"there are {', '.join(known)}" if known else "there are none"
-    return f"did you mean {near[0]}? {said}" if near else said
 
 
 def _nothing(

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from difflib import get_close_matches
 
 from aomg.monitor.config.model import QueryConfig
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.rules.conditions import Column, Flag
 from aomg.names import quantile_name, quantile_of, threshold_name, threshold_of
+from aomg.suggestions import did_you_mean
 
 
 def columns_of(config: QueryConfig) -> dict[str, Column | Flag]:
@@ -65,10 +65,8 @@ def _remedy(name: str, known: Mapping[str, Column | Flag], config: QueryConfig) 
     threshold = threshold_of(name)
     if threshold is not None:
         return f"; add {threshold:f} to thresholds of {config.name}"
-    close = get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    return did_you_mean(name, known)
 
 
 def _there_are(queries: Mapping[str, QueryConfig], name: str) -> str:
-    close = get_close_matches(name, queries, n=1)
-    return f"there are {', '.join(queries)}" + (f"; did you mean {close[0]}?" if close else "")
+    return f"there are {', '.join(queries)}{did_you_mean(name, queries)}"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import aomg
-from aomg.monitor.results.reader import there_are
+from aomg.suggestions import there_are
 from aomg.web.follow.live import Live, Now
 from aomg.web.http.openapi import description
 from aomg.web.http.status import health_told, query_names, status, unit_of

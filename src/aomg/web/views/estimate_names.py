@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from aomg.monitor.results.reader import there_are
 from aomg.names import quantile_of
+from aomg.suggestions import there_are
 from aomg.web.memory.history import QueryHistory
 from aomg.web.parameters import BadRequest, shown
 

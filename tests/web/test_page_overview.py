@@ -11,17 +11,17 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from programs import BROWSER, needs
 from web import serving as server_of_tests
 from web.made import made
 from web.remembered import Row, around, history
 from web.serving import serving
 
-from aomg.evaluation import pictures
 from aomg.web.series import KeyAsked, key_answer
 
 pytestmark = [
     pytest.mark.xdist_group("chromium"),
-    pytest.mark.skipif(bool(pictures.missing()), reason=str(pictures.missing())),
+    needs(BROWSER),
 ]
 WAIT = 15_000
 KEYS = "[...document.querySelectorAll('.keys .row .key a')].map(link => link.textContent)"

@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/.numba-cache
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test bench bench-spark evaluation pictures browser prometheus lint soak clean
+.PHONY: help demo test bench bench-spark evaluation pictures browser prometheus lint soak fresh clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -83,6 +83,9 @@ lint: $(INSTALLED) ## style, format, types, and who imports whom
 
 soak: $(INSTALLED) ## long randomised tests
 	$(BIN)/pytest -n 2 -m soak --hypothesis-profile=soak --durations=10
+
+fresh: ## make test and make demo on a bare Debian, as root (half an hour); COMMANDS='make demo', AS=guest, KEEP=1
+	@scripts/fresh-machine.sh
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

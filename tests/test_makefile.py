@@ -64,3 +64,11 @@ def test_the_library_of_playwrights_driver_is_installed_by_root_only(put, tmp_pa
     else:
         assert not (tmp_path / "installed").exists()
         assert said == "not installed: libatomic1; what needs it is skipped\n"
+
+
+def test_a_fresh_machine_is_not_made_by_others_than_root(put):
+    put("bin/id", "echo 1000")
+    done = subprocess.run(
+        [ROOT / "scripts" / "fresh-machine.sh"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1 and "only root can make a bare Debian tree: run it with sudo" in done.stderr

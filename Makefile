@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/.numba-cache
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test bench bench-spark against evaluation pictures browser prometheus lint soak clean
+.PHONY: help demo test bench bench-spark against evaluation pictures browser prometheus lint soak fresh clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -43,20 +43,27 @@ pictures: $(INSTALLED) browser ## every view of the live page after the demo, in
 	$(BIN)/python -m benchmarks.page_pictures build/demo/example.yaml build/pages
 	cp build/pages/overview-wide-light.png docs/pictures/
 
-# Some tests open the report in Chromium, and the pictures of the pages are drawn by it. Nothing fails for the lack of it.
+# Some tests open the report in Chromium, and the pictures of the pages are drawn by it. Playwright drives it with a Node
+# of its own, which needs a library that a bare Debian does not have. Nothing fails for the lack of either.
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 APT := DEBIAN_FRONTEND=noninteractive timeout 600 apt-get -qq -o DPkg::Lock::Timeout=60
-browser: # get Chromium where root can; elsewhere the tests that need it are skipped and say so
-	@command -v $(BROWSERS) >/dev/null && exit; \
-	[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || { echo "no Chromium here: what needs it is skipped"; exit 0; }; \
-	echo "installing Chromium (once)"; \
-	{ $(APT) update && $(APT) install -y --no-install-recommends chromium; } >/dev/null 2>&1; \
-	command -v $(BROWSERS) >/dev/null || echo "Chromium could not be installed: what needs it is skipped"
+IS_ROOT := [ "$$(id -u)" = 0 ]
+MISSING_FOR_PAGES = command -v $(BROWSERS) >/dev/null || echo chromium; \
+	$(BIN)/python -m playwright --version >/dev/null 2>&1 || echo libatomic1
+browser: $(INSTALLED) # get both where root can; elsewhere the tests that need them are skipped and say so
+	@missing=$$($(MISSING_FOR_PAGES)); [ -n "$$missing" ] || exit 0; \
+	$(IS_ROOT) && command -v apt-get >/dev/null || { echo "not installed:" $$missing"; what needs it is skipped"; exit 0; }; \
+	echo "installing" $$missing "(once)"; \
+	{ $(APT) update && $(APT) install -y --no-install-recommends $$missing; } >/dev/null 2>&1; \
+	missing=$$($(MISSING_FOR_PAGES)); \
+	[ -z "$$missing" ] || echo "could not be installed:" $$missing"; what needs it is skipped"
 
 # Some tests ask a real Prometheus and a real Alertmanager. Their programs are taken out of Debian's packages, into
-# build/: to install the packages would start two services, and needs root.
+# build/: to install the packages would start two services, and needs root. Debian's Alertmanager reads its templates
+# from a fixed place, where only root can put them.
 PROGRAMS := prometheus prometheus-alertmanager
 UNPACKED := $(CURDIR)/build/debian
+TEMPLATES := /usr/share/prometheus/alertmanager
 export PATH := $(PATH):$(UNPACKED)/usr/bin
 prometheus: # get them where there is apt-get; elsewhere the tests that need them are skipped and say so
 	@for name in $(PROGRAMS); do \
@@ -64,11 +71,14 @@ prometheus: # get them where there is apt-get; elsewhere the tests that need the
 		command -v apt-get dpkg >/dev/null || { echo "no $$name here: what needs it is skipped"; continue; }; \
 		echo "fetching $$name (once)"; \
 		part=$(UNPACKED)/$$name.part; mkdir -p $$part; \
-		( cd $$part && { $(APT) download $$name || { [ "$$(id -u)" = 0 ] && $(APT) update && $(APT) download $$name; } } && \
+		( cd $$part && { $(APT) download $$name || { $(IS_ROOT) && $(APT) update && $(APT) download $$name; } } && \
 		  dpkg -x ./*.deb $(UNPACKED) ) >/dev/null 2>&1; \
 		rm -rf $$part; \
 		command -v $$name >/dev/null || echo "$$name could not be fetched: what needs it is skipped"; \
-	done
+	done; \
+	[ -e $(UNPACKED)$(TEMPLATES) ] && [ ! -e $(TEMPLATES) ] || exit 0; \
+	$(IS_ROOT) || { echo "prometheus-alertmanager needs $(TEMPLATES): run make prometheus as root once"; exit 0; }; \
+	mkdir -p $(TEMPLATES) && cp -r $(UNPACKED)$(TEMPLATES)/. $(TEMPLATES)
 
 lint: $(INSTALLED) ## style, format, types, and who imports whom
 	$(BIN)/ruff check .
@@ -78,6 +88,9 @@ lint: $(INSTALLED) ## style, format, types, and who imports whom
 
 soak: $(INSTALLED) ## long randomised tests
 	$(BIN)/pytest -n 2 -m soak --hypothesis-profile=soak --durations=10
+
+fresh: ## make test and make demo on a bare Debian, as root (half an hour); COMMANDS='make demo', AS=guest, KEEP=1
+	@scripts/fresh-machine.sh
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

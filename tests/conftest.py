@@ -30,6 +30,15 @@ settings.register_profile("soak", deadline=None, max_examples=2000, derandomize=
 settings.load_profile("default")
 
 
+@pytest.hookimpl(tryfirst=True)  # before fixtures are made for a test that cannot run
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that needs a program which does not run here (tests/programs.py)."""
+    for mark in item.iter_markers("needs"):
+        for program in mark.args:
+            if program.fault:
+                pytest.skip(program.fault)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """Starting a session takes seconds."""

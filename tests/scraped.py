@@ -1,10 +1,8 @@
-"""Results, alerts and health as the live page has them, for the tests of metrics, and where Prometheus is."""
+"""Results, alerts and health as the live page has them, for the tests of metrics."""
 
-import shutil
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
-import pytest
 
 from aomg.monitor.sinks.result_rows import SCHEMA
 from aomg.web.memory.history import History, QueryHistory
@@ -12,10 +10,6 @@ from aomg.web.metrics.exposition import Metrics
 
 SECOND = 1_000_000
 END = 1_794_830_400 * SECOND  # 2026-11-16T12:00:00Z
-
-PROMETHEUS, PROMTOOL = shutil.which("prometheus"), shutil.which("promtool")
-needs_prometheus = pytest.mark.skipif(PROMETHEUS is None, reason="prometheus is not installed")
-needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed; it comes with prometheus")
 
 Bounds = tuple[float | None, float | None, float | None]
 

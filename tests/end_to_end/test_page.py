@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from programs import BROWSER, needs
 
 from aomg.evaluation.report import pictures
 
 pytestmark = [
     pytest.mark.xdist_group("monitor on spark"),
-    pytest.mark.skipif(bool(pictures.missing()), reason=str(pictures.missing())),
+    needs(BROWSER),
 ]
 WAIT = 180_000  # milliseconds: Spark has to start
 PICTURES = Path(__file__).parents[2] / "build" / "pages"

@@ -46,6 +46,22 @@ def start_session(directory: Path) -> SparkSession:
     return spark
 
 
+def without_java(directory: Path) -> dict[str, str]:
+    """An environment for a process that finds no Java but the packaged one, and no Python for its workers."""
+    programs = directory / "programs"
+    programs.mkdir()
+    for place in map(Path, os.environ["PATH"].split(os.pathsep)):
+        for program in place.iterdir() if place.is_dir() else ():
+            if not program.name.startswith("java") and not (programs / program.name).is_symlink():
+                (programs / program.name).symlink_to(program)
+    hidden = ("JAVA_HOME", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_IP", "PYSPARK_DRIVER_PYTHON")
+    return {name: value for name, value in os.environ.items() if name not in hidden} | {
+        "PATH": str(programs),
+        "XDG_CACHE_HOME": str(directory / "cache"),
+        "PYSPARK_PYTHON": "a-python-that-is-not-there",
+    }
+
+
 @contextmanager
 def setting(spark: SparkSession, name: str, value: Any) -> Iterator[None]:
     """Another setting for a while."""

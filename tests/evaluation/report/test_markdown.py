@@ -1,10 +1,12 @@
 """The pages in docs/results: what the results say, with links and pictures that are there."""
 
+import os
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
+from programs import BROWSER, needs
 from rich.console import Console
 
 from aomg.evaluation import evaluate, files
@@ -93,7 +95,7 @@ def test_without_results_it_says_what_to_run(tmp_path):
     assert not (tmp_path / "pages").exists()
 
 
-@pytest.mark.skipif(bool(pictures.missing()), reason=str(pictures.missing()))
+@needs(BROWSER)
 @pytest.mark.xdist_group("chromium")
 def test_pictures_are_small_svg_files_that_are_the_same_each_time(results):
     shown = [plot for result in results for plot in result.outcome.plots]
@@ -117,3 +119,33 @@ def test_what_is_missing_for_pictures_is_said(monkeypatch):
     with pytest.raises(pictures.SettingsError, match=r"pictures need (Chromium|Playwright)"):
         pictures.svgs([Plot("p", "x", "y", [Series("s", [1], [1])])])
     assert pictures.svgs([]) == []
+
+
+def put_program(folder, name, complaint):
+    """A program that writes a complaint and fails."""
+    file = folder / name
+    file.write_text(f"#!/bin/sh\necho '{complaint}' >&2\nexit 127\n")
+    file.chmod(0o755)
+    return str(file)
+
+
+def test_a_driver_that_lacks_a_library_is_named_with_the_remedy(monkeypatch, tmp_path):
+    pytest.importorskip("playwright")
+    complaint = "node: error while loading shared libraries: libatomic.so.1: cannot open shared object file"
+    monkeypatch.setenv("PLAYWRIGHT_NODEJS_PATH", put_program(tmp_path, "node", complaint))
+    put_program(tmp_path, "chromium", "it is not reached")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(pictures.SettingsError) as caught, pictures.browser():
+        pass
+    assert complaint in str(caught.value) and "apt install libatomic1" in str(caught.value)
+
+
+@needs(BROWSER)
+@pytest.mark.xdist_group("chromium")
+def test_a_browser_that_does_not_start_is_named_with_the_remedy(monkeypatch, tmp_path):
+    path = put_program(tmp_path, "chromium", "libnss3.so: cannot open shared object file")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(pictures.SettingsError) as caught, pictures.browser():
+        pass
+    assert f"{path} does not start (libnss3.so: cannot open shared object file)" in str(caught.value)
+    assert "apt install --reinstall chromium" in str(caught.value)

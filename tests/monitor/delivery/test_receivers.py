@@ -1,6 +1,5 @@
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import urllib.request
 import pytest
 from listening import HANG_UP, SLOW, listening
 from made import MINUTE, NOON, alert, quick_disk, told
+from programs import ALERTMANAGER, needs
 
 from aomg.monitor.config.secret import Secret
 from aomg.monitor.delivery.base import NotDelivered
@@ -18,7 +18,6 @@ from aomg.monitor.delivery.receivers import Alertmanager, Command, Log, Webhook
 from aomg.monitor.errors import ConfigError
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
-ALERTMANAGER = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
 
 
 @pytest.fixture(autouse=True)
@@ -135,12 +134,12 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-@pytest.mark.skipif(ALERTMANAGER is None, reason="prometheus-alertmanager is not installed")
+@needs(ALERTMANAGER)
 def test_a_real_alertmanager_shows_a_firing_alert_until_it_is_resolved(tmp_path):
     config = tmp_path / "alertmanager.yml"
     config.write_text("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n")
     url = f"http://127.0.0.1:{free_port()}"
-    command = [ALERTMANAGER, f"--config.file={config}", f"--storage.path={tmp_path / 'data'}"]
+    command = [ALERTMANAGER.path, f"--config.file={config}", f"--storage.path={tmp_path / 'data'}"]
     command += [f"--web.listen-address={url.removeprefix('http://')}", "--cluster.listen-address="]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from scraped import END, PROMETHEUS, PROMTOOL, SECOND, example, histories, needs_prometheus, needs_promtool, row
+from programs import PROMETHEUS, PROMTOOL, needs
+from scraped import END, SECOND, example, histories, row
 
 from aomg.monitor.alerts.judge import Judge
 from aomg.monitor.alerts.state import State
@@ -33,7 +34,7 @@ PERIOD = 15 * SECOND
 
 
 def promtool(*arguments, text=""):
-    command = [PROMTOOL, *map(str, arguments)]
+    command = [PROMTOOL.path, *map(str, arguments)]
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout + done.stderr
 
@@ -41,7 +42,7 @@ def promtool(*arguments, text=""):
 # -- what promtool says ------------------------------------------------------------------------------------------------
 
 
-@needs_promtool
+@needs(PROMTOOL)
 def test_promtool_finds_nothing_wrong_with_the_metrics_but_that_the_quantiles_are_no_summary():
     _, said = promtool("check", "metrics", text=exposition(example())[0].decode())
     complaints = {line for line in said.splitlines() if line.strip()}
@@ -49,7 +50,7 @@ def test_promtool_finds_nothing_wrong_with_the_metrics_but_that_the_quantiles_ar
                for line in complaints), said  # fmt: skip
 
 
-@needs_promtool
+@needs(PROMTOOL)
 def test_promtool_finds_nothing_wrong_with_the_rules():
     code, said = promtool("check", "rules", "--lint=all", "--lint-fatal", RULES)
     assert code == 0, said
@@ -128,7 +129,7 @@ def exported(story: dict[str, dict[str, list]], ends: list[int]) -> dict[str, li
     return series
 
 
-@needs_promtool
+@needs(PROMTOOL)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_rules_for_prometheus_and_those_of_aomg_agree_at_every_window(tmp_path, seed):
     chance = random.Random(seed)
@@ -170,7 +171,7 @@ def test_the_rules_for_prometheus_and_those_of_aomg_agree_at_every_window(tmp_pa
     assert code == 0, said[:3000]
 
 
-@needs_promtool
+@needs(PROMTOOL)
 def test_the_rules_tell_when_the_monitor_itself_is_not_well(tmp_path):
     series = {
         'up{job="aomg", instance="a"}': "0x60",
@@ -270,7 +271,7 @@ def prometheus(folder: Path, port_of_metrics: int):
     (folder / "token").write_text(TOKEN)
     (folder / "prometheus.yml").write_text(yaml.safe_dump({**config, "rule_files": ["aomg.rules.yml"]}))
     url = f"http://127.0.0.1:{free_port()}"
-    command = [PROMETHEUS, f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}"]
+    command = [PROMETHEUS.path, f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}"]
     command += [f"--web.listen-address={url.removeprefix('http://')}", "--log.level=warn"]
 
     def ask(path: str, **parameters: str):
@@ -311,7 +312,7 @@ EVIL = [
 ]
 
 
-@needs_prometheus
+@needs(PROMETHEUS)
 def test_prometheus_scrapes_with_a_token_and_answers_with_the_same_values_and_the_fault_fires(tmp_path):
     moment = example()
     keys = [text.replace("\ud800", "") for text in EVIL]  # Arrow takes no half characters; JSON does

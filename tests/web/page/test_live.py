@@ -5,15 +5,14 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Error
+from programs import BROWSER, needs
 from web import serving as server_of_tests
 from web.made import made
 from web.serving import serving, wait_until
 
-from aomg.evaluation.report import pictures
-
 pytestmark = [
     pytest.mark.xdist_group("chromium"),
-    pytest.mark.skipif(bool(pictures.missing()), reason=str(pictures.missing())),
+    needs(BROWSER),
 ]
 WAIT = 30_000
 FIRST_KEY = "name => document.querySelector('.keys .row .key a')?.textContent === name"

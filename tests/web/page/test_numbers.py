@@ -5,17 +5,17 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from programs import BROWSER, needs
 from rounding import SCALES, assert_inside, assert_short, number, some_intervals
 from web.remembered import Row, around, history
 
-from aomg.evaluation.report import pictures
 from aomg.numbers import shown as shown_by_python
 from aomg.web.http.static_files import PAGE
 from aomg.web.views.key import KeyAsked, key_answer
 
 pytestmark = [
     pytest.mark.xdist_group("chromium"),
-    pytest.mark.skipif(bool(pictures.missing()), reason=str(pictures.missing())),
+    needs(BROWSER),
 ]
 ORIGIN = "http://page.test"
 NANOSECONDS = {"us": 1000, "ms": 10**6, "s": 10**9}

@@ -7,15 +7,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from programs import BROWSER, needs
 from web import serving as server_of_tests
 from web.made import made
 from web.serving import serving
 
-from aomg.evaluation.report import pictures
-
 pytestmark = [
     pytest.mark.xdist_group("chromium"),
-    pytest.mark.skipif(bool(pictures.missing()), reason=str(pictures.missing())),
+    needs(BROWSER),
 ]
 WAIT = 15_000
 KEYS = "[...document.querySelectorAll('.keys .row .key a')].map(link => link.textContent)"

@@ -6,6 +6,7 @@ from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from programs import BROWSER, needs
 from web.made import MINUTE, made
 from web.serving import serving
 
@@ -13,7 +14,7 @@ from aomg.evaluation.report import pictures
 
 pytestmark = [
     pytest.mark.xdist_group("chromium"),
-    pytest.mark.skipif(bool(pictures.missing()), reason=str(pictures.missing())),
+    needs(BROWSER),
 ]
 KEY = "key?query=inbound&key.podset="
 FIGURE = """() => {

@@ -3,6 +3,8 @@
 import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +18,7 @@ from aomg.evaluation.report.html import own, plotly
 from aomg.evaluation.report.plots import figure
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Playwright
 
 WIDTH = 760
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -27,34 +29,60 @@ _DRAW = """async ([figure, width]) => {
 }"""
 
 
-def missing() -> str | None:
-    """What is missing to draw, with how to get it; None if nothing."""
-    try:
-        import playwright.sync_api  # noqa: F401
-    except ImportError:
-        return "pictures need Playwright: pip install 'aomg[dev]'"
-    if not any(map(shutil.which, _BROWSERS)):
-        return "pictures need Chromium: on Debian run apt install chromium; elsewhere see chromium.org"
-    return None
-
-
 @contextmanager
 def browser() -> Iterator["Browser"]:
-    """Give a headless Chromium, the one of the system. Raises SettingsError where there is none."""
-    lacking = missing()
-    if lacking:
-        raise SettingsError(lacking)
-    from playwright.sync_api import sync_playwright
+    """Give a headless Chromium, the one of the system.
 
-    path = next(found for name in _BROWSERS if (found := shutil.which(name)))
+    Raises SettingsError where it or its driver is missing or does not start, with the reason and what to install.
+    """
+    try:
+        from playwright.sync_api import Error
+    except ImportError:
+        raise SettingsError("pictures need Playwright: pip install 'aomg[dev]'") from None
+    path = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    if path is None:
+        raise SettingsError("pictures need Chromium: on Debian run apt install chromium; elsewhere see chromium.org")
     # Chromium refuses to keep its sandbox when root runs it, as in containers.
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=path, args=[*flags, "--disable-dev-shm-usage"])
+    with _driver() as driver:
+        try:
+            started = driver.chromium.launch(executable_path=path, args=[*flags, "--disable-dev-shm-usage"])
+        except Error as error:
+            raise SettingsError(
+                f"pictures need Chromium, and {path} does not start ({_reason(error.message)}): on Debian run "
+                "apt install --reinstall chromium; elsewhere see chromium.org"
+            ) from None
         try:
             yield started
         finally:
             started.close()
+
+
+@contextmanager
+def _driver() -> Iterator["Playwright"]:
+    """Start Playwright's driver, a Node of its own."""
+    from playwright.sync_api import sync_playwright
+
+    try:
+        driver = sync_playwright().start()
+    except Exception:  # a bare one, which only says that there is no connection
+        version = [sys.executable, "-m", "playwright", "--version"]
+        tried = subprocess.run(version, capture_output=True, text=True, timeout=60, check=False)
+        raise SettingsError(
+            f"pictures need Playwright, and its driver does not start ({_reason(tried.stderr)}): "
+            "if a library is missing, on Debian run apt install libatomic1; otherwise install Playwright anew"
+        ) from None
+    try:
+        yield driver
+    finally:
+        driver.stop()
+
+
+def _reason(said: str) -> str:
+    """The line that says most of what a program wrote before it ended: the first that it wrote as an error."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line.partition("[err] ")[2] for line in lines if "[err] " in line]
+    return (errors or lines or ["it ended without a word"])[0]
 
 
 def svgs(plots: Sequence[Plot]) -> list[str]:

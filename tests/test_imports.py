@@ -8,6 +8,10 @@ import pytest
 PAGE = (
     "import pkgutil, aomg.web; [__import__(one.name) for one in pkgutil.walk_packages(aomg.web.__path__, 'aomg.web.')]"
 )
+LIMITS = (
+    "from aomg.monitor.config import EXAMPLE, load; from aomg.web.limits import known_rules, limits_of; "
+    "config = load(EXAMPLE, environment={}); assert limits_of(config) and known_rules(config)"
+)
 RULES = (
     "alert_rules",
     "conditions",
@@ -28,8 +32,9 @@ RULES = (
         "import aomg, aomg.durations, aomg.names, aomg.times",
         "import " + ", ".join(f"aomg.monitor.{name}" for name in RULES),
         PAGE,
+        LIMITS,
     ],
-    ids=["package", "rule language", "page"],
+    ids=["package", "rule language", "page", "page of a configuration"],
 )
 def test_no_spark_is_loaded_by(code):
     unwanted = "{'pyspark', 'aomg.spark', 'aomg.streams', 'aomg.generate'} & set(sys.modules)"

@@ -123,10 +123,10 @@ def test_a_configuration_without_the_packages_of_the_monitor_says_what_to_instal
         places(monitor.file)
 
 
-def test_a_folder_is_served_without_spark_and_without_yaml():
+def test_a_folder_is_served_without_spark_and_without_the_readers_of_configurations():
     code = (
         "import sys; import aomg.web.http.server, aomg.web.command; "
-        "print([name for name in ('pyspark', 'typer', 'yaml') if name in sys.modules])"
+        "print([name for name in ('pyspark', 'typer', 'aomg.monitor.config.yaml_lines') if name in sys.modules])"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert told.stdout.strip() == "[]"

@@ -45,8 +45,10 @@ def histories(rows: Iterable[dict]) -> Mapping[str, QueryHistory]:
     return history.snapshot()
 
 
-def alert(state="firing", rule="PodsetSwitchFault", group="network", **labels: str | None) -> dict:
-    return {"rule": rule, "group": group, "state": state, "labels": labels}
+def alert(
+    state="firing", rule="PodsetSwitchFault", group="network", queries=("inbound",), **labels: str | None
+) -> dict:
+    return {"rule": rule, "group": group, "state": state, "queries": list(queries), "labels": labels}
 
 
 def target(headroom: Bounds, name="inbound_p99", group="network", **labels: str | None) -> dict:
@@ -88,4 +90,5 @@ def example() -> Metrics:
     ]
     alerts = [alert(podset="6", severity="page"), alert("pending", "TailAgainstMedian", podset="13", severity="ticket")]
     targets = [target((0.13, 0.138, 0.144), podset="6"), target((0.616, 0.618, 0.62), podset="13")]
-    return Metrics(histories(rows), {"inbound": "us", "outbound": "us"}, alerts, targets, HEALTH)
+    failing = {"results": False, "alerts": True}
+    return Metrics(histories(rows), {"inbound": "us", "outbound": "us"}, alerts, targets, HEALTH, failing=failing)

@@ -9,7 +9,7 @@ PAGE = (
     "import pkgutil, aomg.web; [__import__(one.name) for one in pkgutil.walk_packages(aomg.web.__path__, 'aomg.web.')]"
 )
 LIMITS = (
-    "from aomg.monitor.config import EXAMPLE, load; from aomg.web.limits import known_rules, limits_of; "
+    "from aomg.monitor.config.reader import EXAMPLE, load; from aomg.web.views.limits import known_rules, limits_of; "
     "config = load(EXAMPLE, environment={}); assert limits_of(config) and known_rules(config)"
 )
 RULES = (

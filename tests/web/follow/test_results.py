@@ -17,7 +17,9 @@ from aomg.monitor.sinks.parquet import ParquetSink
 from aomg.monitor.sinks.result_folder import days
 from aomg.web.follow import results as following
 from aomg.web.follow.results import Follower
+from aomg.web.memory.columns import in_order
 from aomg.web.memory.history import History
+from aomg.web.memory.query_rows import HeldQuery
 
 A_DAY = DAY // MINUTE
 SMALL = {"_FIRST_ROWS": 30, "_MOST_ROWS": 30}
@@ -135,6 +137,71 @@ def test_whatever_is_written_replaced_and_joined_it_holds_what_reading_everythin
         assert told(fresh) == expected
 
 
+@st.composite
+def differing_queries(draw):
+    """Some queries, each with estimates, methods, labels, size and period of its own."""
+    names = st.sampled_from(["p50", "p90", "p99", "p99_9", "below_250", "below_0_5", "below_minus_5"])
+    asked = st.fixed_dictionaries(
+        {
+            "estimates": st.lists(names, unique=True, max_size=4),
+            "methods": st.lists(st.sampled_from(["band", "exact", "envelope", None]), min_size=1, max_size=2),
+            "labels": st.sampled_from([(), ("podset",), ("rack", "host")]),
+            "size": st.integers(1, 60),
+            "period": st.integers(1, 3),
+        }
+    )
+    return draw(st.dictionaries(st.sampled_from("abcd"), asked, min_size=2))
+
+
+@settings(max_examples=25)
+@given(queries=differing_queries(), batches=st.integers(1, 4), rows=st.sampled_from([5, 1000]), is_joined=st.booleans())
+def test_queries_that_share_files_keep_their_own_columns(queries, batches, rows, is_joined):
+    with tempfile.TemporaryDirectory() as name, mock.patch.multiple(following, _MOST_ROWS=rows, _FIRST_ROWS=rows):
+        folder, history = Path(name), History()
+        written = []
+        for batch in range(batches):
+            found = [
+                row(
+                    tuple(str(key) for _ in asked["labels"]),
+                    batch,
+                    batch,
+                    query,
+                    asked["labels"],
+                    estimates={
+                        estimate: (
+                            1.0 + key,
+                            2.0 + key,
+                            3.0 + key,
+                            asked["methods"][(key + at) % len(asked["methods"])],
+                        )
+                        for at, estimate in enumerate(asked["estimates"])
+                    },
+                    start=NOON + (batch - asked["size"]) * MINUTE,
+                )
+                for query, asked in queries.items()
+                if batch % asked["period"] == 0
+                for key in range(2 if asked["labels"] else 1)
+            ]
+            written += found
+            if found:
+                write(folder, batch, *found)
+        write(folder, batches, row(end=A_DAY, batch=batches, query="z"))
+        if is_joined:
+            compact(folder, days(folder)[0])
+        follower = Follower(folder, history)
+        settled(follower)
+        assert same_as_reading(folder, history) and follower.problem is None
+        snapshot = history.snapshot()
+        assert set(snapshot) == {*queries, "z"}
+        for query, asked in queries.items():
+            own = [one for one in written if one["query"] == query]
+            methods = {part["method"] or "" for one in own for part in one["estimates"]}
+            assert snapshot[query].estimates == in_order(asked["estimates"])
+            assert set(snapshot[query].methods) - {""} == methods - {""}
+            assert snapshot[query].keys.names == asked["labels"]
+            assert {window.end - window.start for window in snapshot[query].windows} == {asked["size"] * MINUTE}
+
+
 def joined_unseen(operations: list) -> bool:
     """Whether batches were repeated and files joined between two looks, in whatever order."""
     since_look = set()
@@ -154,8 +221,9 @@ def test_what_compaction_joined_is_not_read_again(tmp_path, monkeypatch):
     settled(follower)
     before = history.snapshot()
     compact(tmp_path, days(tmp_path)[0])
-    with mock.patch.object(History, "add", side_effect=AssertionError("it was read again")):
+    with mock.patch.object(History, "add") as add:
         assert not settled(follower)
+        add.assert_not_called()
     assert history.snapshot() is before and follower.loading == (2, 2)
     write(tmp_path, 6, row("3", 7, 6))
     write(tmp_path, 7, row("3", A_DAY + 1, 7))
@@ -299,6 +367,105 @@ def test_a_file_whose_texts_are_torn_is_said(tmp_path):
     follower = Follower(tmp_path, history)
     settled(follower)
     assert str(file) in follower.problem and len(told(history)) == 1
+
+
+class Clock:
+    """Seconds that pass when they are told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def refuse_rows_of(query: str, error: Exception):
+    """As long as this is entered, no row of a query can be taken."""
+    real = HeldQuery.add
+
+    def add(self, *given):
+        if self.name == query:
+            raise error
+        return real(self, *given)
+
+    return mock.patch.object(HeldQuery, "add", add)
+
+
+def test_rows_that_cannot_be_taken_are_said_once_and_all_others_are_shown_and_they_come_when_they_can(tmp_path, caplog):
+    clock, history = Clock(), History()
+    follower = Follower(tmp_path, history, clock)
+    write(tmp_path, 0, row("1", 0, 0))
+    write(tmp_path, 1, row("1", 1, 1), row("1", 1, 1, "outbound"))
+    write(tmp_path, 2, row("1", 2, 2))
+    with refuse_rows_of("outbound", ValueError("'p90' is not in list")):
+        settled(follower)
+        assert {(query, end) for query, _, end in told(history)} == {("inbound", NOON + at * MINUTE) for at in range(3)}
+        assert "batch-0000000001.parquet cannot be read (ValueError: 'p90' is not in list)" in follower.problem
+        assert "all other results are shown" in follower.problem and not follower.is_waiting
+        write(tmp_path, 3, row("1", 3, 3))
+        for _ in range(20):
+            clock.now += 3
+            follower.step()
+        assert "batch-0000000001" in follower.problem and len(told(history)) == 4
+        assert len([one for one in caplog.records if "ValueError" in one.getMessage()]) == 1, "logged once"
+        assert caplog.records[0].exc_info is not None, "with its trace"
+    clock.now += 600
+    assert follower.step() and follower.problem is None and same_as_reading(tmp_path, history)
+    assert follower.loading == (4, 4)
+
+
+def test_a_replaced_file_whose_rows_cannot_be_taken_takes_the_place_of_the_old_one_when_they_can(tmp_path):
+    clock, history = Clock(), History()
+    follower = Follower(tmp_path, history, clock)
+    write(tmp_path, 0, row("old", 0, 0), row("old", 0, 0, "outbound"))
+    settled(follower)
+    write(tmp_path, 0, row("new", 0, 0), row("new", 0, 0, "outbound"))
+    with mock.patch.object(following, "tables", side_effect=lambda *_: iter_failed()):
+        assert not settled(follower) and "too many open files" in follower.problem
+    assert not settled(follower), "not at once again"
+    with refuse_rows_of("outbound", ValueError("no")):
+        clock.now += 5
+        settled(follower)
+        assert "ValueError: no" in follower.problem and len(told(history)) == 1
+    clock.now += 600
+    assert settled(follower) and follower.problem is None and same_as_reading(tmp_path, history)
+
+
+def iter_failed():
+    raise OSError("too many open files")
+    yield
+
+
+def test_a_large_file_that_was_tried_again_is_read_once(tmp_path):
+    """Its parts are read in several steps, and each of them looks at the folder."""
+    clock, history = Clock(), History()
+    write(tmp_path, 0, *(row(str(key), end, 0) for key in range(10) for end in range(3)))
+    with mock.patch.multiple(following, _FIRST_ROWS=4, _MOST_ROWS=4):
+        follower = Follower(tmp_path, history, clock)
+        with mock.patch.object(following, "tables", side_effect=lambda *_: iter_failed()):
+            settled(follower)
+        clock.now += 5
+        settled(follower)
+        with mock.patch.object(History, "add") as add:
+            for _ in range(5):
+                clock.now += 600
+                follower.step()
+            add.assert_not_called()
+    assert follower.problem is None and follower.loading == (1, 1) and same_as_reading(tmp_path, history)
+
+
+@pytest.mark.parametrize("where", ["_let_go", "_newest", "_take", "_part_of"])
+def test_a_step_that_fails_loses_nothing(tmp_path, where):
+    history = History()
+    write(tmp_path, 0, *(row(str(key), end, 0) for key in range(3) for end in range(4)))
+    with mock.patch.multiple(following, _FIRST_ROWS=5, _MOST_ROWS=5):
+        follower = Follower(tmp_path, history)
+        follower.step()
+        write(tmp_path, 1, row("1", 9, 1))
+        with mock.patch.object(Follower, where, side_effect=RuntimeError("no")), pytest.raises(RuntimeError):
+            for _ in range(3):
+                follower.step()
+        settled(follower)
+    assert same_as_reading(tmp_path, history) and follower.problem is None
 
 
 def test_files_of_others_and_hidden_ones_are_none(tmp_path):

@@ -73,6 +73,8 @@ def test_every_number_of_a_moment_is_told_with_its_name_and_labels():
     assert value(found, "aomg_undelivered_alerts", receiver="webhook 1") == 2
     assert value(found, "aomg_lag_seconds") == 17.5
     assert value(found, "aomg_results_stale") == 0 and value(found, "aomg_monitor_live") == 1
+    assert value(found, "aomg_follower_failing", follower="alerts") == 1
+    assert value(found, "aomg_follower_failing", follower="results") == 0
     assert {name.removesuffix("_total") for name, _ in found} == set(MEANINGS), "every metric that there is"
 
 
@@ -236,6 +238,15 @@ def test_keys_whose_alert_fires_are_never_left_out_for_others():
     shown = [labels["podset"] for labels, _ in of(found, "aomg_window_events")]
     assert shown == ["77", "0", "1"]
     assert len(of(found, "aomg_alert_firing")) == 3
+
+
+def test_an_alert_of_one_query_does_not_move_the_keys_of_another():
+    rows = [*many(100), *many(100, "outbound")]
+    found = read(Metrics(histories(rows), alerts=[alert(podset="77", queries=["inbound"])], most_series=41))
+    shown = [(labels["query"], labels["podset"]) for labels, _ in of(found, "aomg_window_events")]
+    assert shown == [("inbound", "77"), *[("inbound", str(key)) for key in range(3)]] + [
+        ("outbound", str(key)) for key in range(4)
+    ]
 
 
 def test_a_query_with_many_keys_leaves_room_for_the_others():

@@ -178,6 +178,8 @@ def test_the_rules_tell_when_the_monitor_itself_is_not_well(tmp_path):
         'aomg_monitor_live{instance="a"}': "0x60",
         'aomg_monitor_live{instance="b"}': "1x60",
         'aomg_results_stale{instance="a"}': "1x60",
+        'aomg_follower_failing{instance="a", follower="results"}': "1x60",
+        'aomg_follower_failing{instance="b", follower="results"}': "0x60",
         'aomg_lag_seconds{instance="a"}': "301x60",
         'aomg_lag_seconds{instance="b"}': "300x60",
         'aomg_events_total{instance="a"}': "0+1000x60",
@@ -194,7 +196,7 @@ def test_the_rules_tell_when_the_monitor_itself_is_not_well(tmp_path):
     }
     names = [rule["alert"] for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
     fired = [name for name in names if name.startswith("Aomg")]
-    assert len(fired) == 8
+    assert len(fired) == 9
     tests = {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in series.items()],

@@ -2,15 +2,20 @@
 
 import csv
 import io
+import re
 from datetime import datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from programs import BROWSER, needs
+from web import differing
 from web import serving as server_of_tests
 from web.made import made
 from web.serving import serving
+
+from aomg.web.follow import supervision
+from aomg.web.follow.results import Follower
 
 pytestmark = [
     pytest.mark.xdist_group("chromium"),
@@ -483,6 +488,50 @@ def test_stale_results_loading_and_problems_have_banners_that_say_what_to_do(ope
     page.unroute_all(behavior="ignoreErrors")
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     page.wait_for_selector(".banner:not([data-kind=note])", state="detached")
+
+
+def test_queries_that_differ_have_their_own_rows_and_columns(opened, tmp_path):
+    """Quantiles, thresholds, units and labels of one are none of the others."""
+    with serving(differing.differing(tmp_path)) as running:
+        page = opened(running.address)
+        for query, names in (("wide", ["p50", "p90", "below 0.5", "below 250"]), ("all", ["p90"]), ("narrow", ["p50"])):
+            page.click(f".queries a >> text={query}")
+            page.wait_for_selector(f".queries a[aria-current=page] >> text={query}")
+            page.wait_for_function(f"many => {KEYS}.length === many", arg=len(differing.KEYS[query]))
+            assert page.locator(".names .estimate").all_inner_texts() == names
+            assert page.locator(".banner[data-kind=problem]").count() == 0
+            first = cells(page.locator(".keys .row").first, "estimate")
+            assert len(first) == len(names) and all(re.search("[0-9]", one) for one in first), "each has a number"
+        assert page.evaluate(KEYS) == ["r2 · c", "r2 · b", "r1 · a"] and first[0].startswith("3.67\xa0min")
+        page.goto(running.address + "?query=wide&sort=key")
+        page.wait_for_function("() => document.querySelector('.heat h2')?.textContent")
+        assert page.locator(".heat h2").inner_text() == "p90 over time", "the highest quantile, not a share"
+        page.route("**/api/key?*", lambda route: route.fulfill(json={**route.fetch().json(), "windows_per_point": 3}))
+        page.goto(running.address + "key?query=wide&key.host=a")
+        page.wait_for_selector("#key-help >> text=A point stands for 3 windows: that with the highest p90.")
+        page.unroute_all(behavior="ignoreErrors")
+        page.close()
+
+
+def test_a_follower_that_fails_has_a_banner_until_it_works(opened, tmp_path, monkeypatch):
+    def fail(self):
+        raise ValueError("'p90' is not in list")
+
+    monkeypatch.setattr(supervision, "RETRY_SECONDS", 0.0)
+    with monkeypatch.context() as broken:
+        broken.setattr(Follower, "step", fail)
+        with serving(made(tmp_path, keys=3, windows=2, incidents=False).file, wait=False) as running:
+            page = opened(running.address, until=".banner[data-kind=problem]")
+            said = page.locator(".banner[data-kind=problem]").inner_text()
+            assert said.startswith("Problem:the results cannot be read (ValueError: 'p90' is not in list);")
+            page.goto(running.address + "health")
+            page.wait_for_selector(".reasons li >> text=The results cannot be read")
+            page.goto(running.address)
+            page.wait_for_selector(".banner[data-kind=problem]")
+            broken.undo()
+            page.wait_for_selector(".banner[data-kind=problem]", state="detached")
+            page.wait_for_function(f"() => {KEYS}.length === 3")
+            page.close()
 
 
 def test_a_query_that_is_not_there_and_a_wrong_parameter_say_what_to_do(opened, served):

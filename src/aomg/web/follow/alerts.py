@@ -83,7 +83,7 @@ class AlertLog:
         self._stream: str | None = None
         self._state: State | None = None
         self._state_file: tuple[str, int, int] | None = None
-        self._new_names = False
+        self._changed = False  # something was read, or named, that is not shown yet
         self._shown = Alerts()
         self.problem: str | None = None
         """What cannot be read, and what to do; None while all is well."""
@@ -105,19 +105,20 @@ class AlertLog:
         new = {query: tuple(labels) for query, labels in names.items() if query not in self._objects.names}
         if new:
             self._objects = AlertObjects(self._objects.rules, {**self._objects.names, **new})
-            self._new_names = True
+            self._changed = True
             for episode in self._episodes.values():
                 episode.shown = None
 
     def step(self) -> bool:
         """Read what is new; True if alerts changed. What cannot be read is said in `problem`, and tried again."""
         self.problem = None
-        changed = [self._read_lines(), self._read_state(), self._new_names]
-        if not any(changed):
+        for read in (self._read_lines, self._read_state):
+            self._changed |= read()
+        if not self._changed:
             return False
         self._prune()
         self._shown = self._made()
-        self._new_names = False
+        self._changed = False
         return True
 
     def snapshot(self) -> Alerts:
@@ -161,7 +162,7 @@ class AlertLog:
             whose = (alert.group, alert.rule, tuple(sorted(alert.labels.items())))
             texts = [alert.group, alert.rule, *alert.labels, *alert.annotations, *alert.annotations.values()]
             numbers = [alert.batch, alert.start, alert.end, alert.started]
-        except (AomgError, ValueError, TypeError, AttributeError, RecursionError):
+        except Exception:  # whatever is wrong with a line: those after it are read all the same
             return False
         sound = all(isinstance(text, str) for text in texts) and all(isinstance(number, int) for number in numbers)
         if not sound or alert.transition not in _TRANSITIONS:

@@ -45,6 +45,7 @@ class HealthLog:
         self._counts_file: tuple[int, int, int] | None = None
         self._checkpoint: int | None = None
         self._checkpoint_at = -_CHECKPOINT_EVERY
+        self._changed = False  # something was read that is not shown yet
         self._shown = Health(every, by_clock, state is not None)
         self.problem: str | None = None
         """What cannot be read, and what to do; None while all is well."""
@@ -59,7 +60,8 @@ class HealthLog:
     def step(self) -> bool:
         """Read what is new; True if anything changed but a sign of life or an age."""
         self.problem = None
-        changed = [self._read_lines(), self._read_refused()]
+        for read in (self._read_lines, self._read_refused):
+            self._changed |= read()
         self._read_checkpoint()
         totals = {**self._totals, "refused": sum(self._refused.values()), "refused_by_reason": dict(self._refused)}
         self._shown = Health(
@@ -70,12 +72,13 @@ class HealthLog:
             self._started,
             self._ended,
             self._brought,
-            tuple(self._batches.values()) if any(changed) else self._shown.batches,
+            tuple(self._batches.values()) if self._changed else self._shown.batches,
             totals,
             self._undelivered,
             self._checkpoint,
         )
-        return any(changed)
+        changed, self._changed = self._changed, False
+        return changed
 
     def snapshot(self) -> Health:
         """All that is known at this moment."""
@@ -121,12 +124,12 @@ class HealthLog:
             shown["phases"] = {str(name): float(seconds) for name, seconds in told["phases"].items()}
             totals = {name: int(told["totals"][name]) for name in ("events", "rows")}
             undelivered = {str(name): int(count) for name, count in told["undelivered"].items()}
+            events, seconds = shown["events"], shown["seconds"]
+            shown["events_per_second"] = events / seconds if events is not None and seconds else None
             newest = told.get("newest_end")
             self._newest = self._newest if newest is None else time_of(newest)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except Exception:  # whatever is wrong with a line: those after it are read all the same
             return
-        events, seconds = shown["events"], shown["seconds"]
-        shown["events_per_second"] = events / seconds if events is not None and seconds else None
         shown["lag_seconds"] = lag_seconds(at, self._newest) if self._by_clock else None
         for later in [number for number in self._batches if number >= batch]:
             del self._batches[later]  # it is repeated

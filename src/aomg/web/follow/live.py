@@ -8,12 +8,13 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aomg.web.follow.alerts import AlertLog
 from aomg.web.follow.health import HealthLog
 from aomg.web.follow.results import Follower, Loading
+from aomg.web.follow.supervision import RETRY_SECONDS, FollowerState, Supervised, described
 from aomg.web.follow.targets import TargetFile
 from aomg.web.memory.history import History, QueryHistory
 from aomg.web.metrics.exposition import MOST_SERIES
@@ -24,7 +25,6 @@ from aomg.web.views.histogram import Histograms
 from aomg.web.views.limits import limits_of
 
 EVERY_SECONDS = 0.3
-_AFTER_FAILURE = 5.0
 _LOG = logging.getLogger("aomg.web")
 Listener = Callable[[], None]
 _NOTHING = Loading(0, 0)
@@ -40,6 +40,8 @@ class Now:
         None where only results are known.
     loading
         How many files of results are read, of how many.
+    followers
+        How those are doing that follow the results, the alerts, the monitor's health and the targets.
     """
 
     since: str
@@ -48,11 +50,18 @@ class Now:
     alerts: Alerts | None = None
     targets: tuple[dict[str, Any], ...] = ()
     loading: Loading = _NOTHING
-    problems: tuple[str, ...] = ()
+    followers: tuple[FollowerState, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong, and what to do."""
+        return tuple(state.problem for state in self.followers if state.problem is not None)
 
 
 class Live:
     """Follows places. `start` begins to follow in a thread of its own, `stop` ends it; `step` is what it repeats.
+
+    What cannot be read is a problem that is shown, and all the rest goes on.
 
     most_bytes, most_series
         Of windows that are kept in memory, and of what /metrics tells.
@@ -63,8 +72,13 @@ class Live:
         self._follower = Follower(places.results, self.history)
         self._alerts = AlertLog.of(places.config) if places.config is not None else None
         self._health = HealthLog.of(places.config) if places.config is not None else HealthLog(None, None)
-        self._health.step()
         self._targets = TargetFile(places.targets)
+        results = Supervised("results", "the results", self._follower, lambda: self._follower.is_waiting)
+        health = Supervised("health", "the monitor's health", self._health)
+        targets = Supervised("targets", "the headroom of targets", self._targets)
+        alerts = [Supervised("alerts", "the alerts", self._alerts)] if self._alerts is not None else []
+        self._supervised = (results, health, targets, *alerts)
+        health.step()
         self.histograms = Histograms(places.summaries)
         self.limits = limits_of(places.config) if places.config is not None else ()
         self.is_dismissing = False
@@ -72,7 +86,7 @@ class Live:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._now = Now(secrets.token_hex(4), 0, alerts=None if self._alerts is None else self._alerts.snapshot())
+        self._now = Now(secrets.token_hex(4), 0, self.history.snapshot(), self._alerts_now())
 
     def now(self) -> Now:
         """The newest version; costs nothing."""
@@ -80,24 +94,23 @@ class Live:
 
     def step(self) -> bool:
         """Look once at all files; True if results were read, of which there may be more. Called by one thread only."""
-        read = self._follower.step()
-        logs: list[HealthLog | TargetFile | AlertLog] = [self._health, self._targets]
-        logs += [self._alerts] if self._alerts is not None else []
-        changed = [log.step() for log in logs]
-        said = [self._follower.problem, *(log.problem for log in logs)]
-        problems, loading = tuple(one for one in said if one is not None), self._follower.loading
-        if read or any(changed) or (loading, problems) != (self._now.loading, self._now.problems):
-            self._now = Now(
-                self._now.since,
-                self._now.version + 1,
-                self.history.snapshot(),
-                None if self._alerts is None else self._alerts.snapshot(),
-                self._targets.targets,
-                loading,
-                problems,
+        changed = [one.step() for one in self._supervised]
+        queries, loading = self.history.snapshot(), self._follower.loading
+        is_read = queries is not self._now.queries
+        followers = tuple(one.state for one in self._supervised)
+        if is_read or any(changed) or (loading, followers) != (self._now.loading, self._now.followers):
+            self._publish(
+                Now(
+                    self._now.since,
+                    self._now.version + 1,
+                    queries,
+                    self._alerts_now(),
+                    self._targets.targets,
+                    loading,
+                    followers,
+                )
             )
-            self._tell()
-        return read
+        return is_read
 
     def health(self) -> Health:
         """How the monitor fares: newer than any version, because it lives by the clock."""
@@ -139,16 +152,35 @@ class Live:
         while not self._stop.wait(pause):
             try:
                 pause = 0.01 if self.step() else EVERY_SECONDS
-            except Exception:
+            except Exception as error:
                 # what is shown stays as it was; the next step may do better
-                _LOG.exception("the files cannot be followed")
-                pause = _AFTER_FAILURE
+                self._fail(error)
+                pause = RETRY_SECONDS
+
+    def _fail(self, error: Exception) -> None:
+        """Tell that a step failed, though no follower did."""
+        problem = f"the page cannot be brought up to date ({described(error)}); it is tried again"
+        state = FollowerState("page", problem, failing=True)
+        if state not in self._now.followers:
+            _LOG.exception("the page cannot be brought up to date")
+            followers = (*(one for one in self._now.followers if one.name != state.name), state)
+            self._publish(replace(self._now, version=self._now.version + 1, followers=followers))
+
+    def _alerts_now(self) -> Alerts | None:
+        return None if self._alerts is None else self._alerts.snapshot()
+
+    def _publish(self, now: Now) -> None:
+        self._now = now
+        self._tell()
 
     def _tell(self) -> None:
         with self._lock:
             listeners = list(self._listeners)
         for listener in listeners:
-            listener()
+            try:
+                listener()
+            except Exception:
+                _LOG.exception("a viewer cannot be told of a change")
 
 
 def clock() -> int:

@@ -47,6 +47,8 @@ class Listing:
         self.files: dict[Name, ResultFile] = {}
         self.problem: str | None = None
         """Why the folder cannot be looked at, and what to do."""
+        self.is_missing = False
+        """Whether that is because there is no such folder."""
 
     def look(self) -> bool:
         """List anew what may have changed; True if something did. While there is a problem, all stays as it was.
@@ -54,10 +56,12 @@ class Listing:
         Files get their names when they are whole, which changes the time of their folder. Costs a look at each day's
         folder, and at each file of those that changed in the last seconds.
         """
+        self.is_missing = False
         try:
             there = self._day_folders()
             self.problem = None
         except FileNotFoundError:
+            self.is_missing = True
             self.problem = f"there is no folder {self._folder} yet; the monitor makes it with the first results"
             return False
         except NotADirectoryError:

@@ -32,6 +32,7 @@ class TargetFile:
             records = json.loads(self._file.read_text("utf-8"))["targets"]
             self.targets = tuple(plain({part: record[part] for part in _PARTS}) for record in records)
         except FileNotFoundError:
+            self.problem = None  # there is nothing to read yet, or no more
             return False
         except (OSError, ValueError, KeyError, TypeError) as error:
             self.problem = (

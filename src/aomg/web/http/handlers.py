@@ -121,6 +121,7 @@ class Answers:
             now.targets,
             health_told(self._live, now),
             self._live.most_series,
+            {follower.name: follower.failing for follower in now.followers},
         )
         return exposition(told, accept)
 

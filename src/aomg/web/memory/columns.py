@@ -102,21 +102,21 @@ def rows_of(
 
 def estimate_names(table: pa.Table) -> list[str]:
     """The names of the estimates that some row has."""
-    names = table["estimates"].combine_chunks().flatten().field("name")
-    return [name for name in pc.unique(names).to_pylist() if name is not None]
+    names, _ = _coded(table["estimates"].combine_chunks().flatten().field("name"))
+    return [name for name in names if name is not None]
 
 
 def in_order(names: Sequence[str]) -> tuple[str, ...]:
     """Estimates as they are shown: quantiles first, the lowest first, then shares below a threshold.
 
-    >>> in_order(["below_500", "p99_9", "p50", "p99"])
-    ('p50', 'p99', 'p99_9', 'below_500')
+    >>> in_order(["below_500", "p99_9", "below_minus_5", "p50", "p99"])
+    ('p50', 'p99', 'p99_9', 'below_minus_5', 'below_500')
     """
 
     def place(name: str) -> tuple[int, float, str]:
-        for rank, kind in enumerate((r"p(\d+(?:_\d+)?)", r"below_(\d+(?:_\d+)?)")):
+        for rank, kind in enumerate((r"p(\d+(?:_\d+)?)", r"below_((?:minus_)?\d+(?:_\d+)?)")):
             if found := re.fullmatch(kind, name):
-                return rank, float(found[1].replace("_", ".")), name
+                return rank, float(found[1].replace("minus_", "-").replace("_", ".")), name
         return 2, 0.0, name
 
     return tuple(sorted(set(names), key=place))
@@ -140,14 +140,13 @@ def _estimates(
     column: pa.ListArray, estimates: list[str], methods: dict[str, int]
 ) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
     flat = column.flatten()
-    named = flat.field("name").dictionary_encode()
-    of_name = [estimates.index(name) if name is not None else -1 for name in named.dictionary.to_pylist()]
-    place = np.array([*of_name, -1], np.intp)[pc.fill_null(named.indices, len(of_name)).to_numpy()]
-    told = flat.field("method").dictionary_encode()
-    for method in told.dictionary.to_pylist():
-        methods.setdefault(method or "", min(len(methods), 255))
-    of_method = np.array([*(methods[method or ""] for method in told.dictionary.to_pylist()), 0], np.uint8)
-    method = of_method[pc.fill_null(told.indices, len(of_method) - 1).to_numpy()]
+    names, named = _coded(flat.field("name"))
+    of_name = [estimates.index(name) if name is not None else -1 for name in names]
+    place = np.array(of_name, np.intp)[named]
+    ways, way = _coded(flat.field("method"))
+    for one in ways:
+        methods.setdefault(one or "", min(len(methods), 255))
+    method: Any = np.array([methods[one or ""] for one in ways], np.uint8)[way]
     numbers = np.full((len(column), len(estimates), 3), np.nan, np.float32)
     how = np.zeros((len(column), len(estimates)), np.uint8)
     with np.errstate(over="ignore"):
@@ -164,6 +163,19 @@ def _estimates(
         numbers[(*where, at)] = part
     how[where] = method
     return numbers, how
+
+
+def _coded(texts: Any) -> tuple[list[str | None], NDArray[np.intp]]:
+    """The different texts of a column, and the place of each row's text among them.
+
+    Only texts that a row has: a column of a file has the dictionary of the whole file, with the texts of all queries.
+    """
+    coded = texts.dictionary_encode()
+    known = [*coded.dictionary.to_pylist(), None]
+    codes = pc.fill_null(coded.indices, len(known) - 1).to_numpy()
+    is_used = np.bincount(codes, minlength=len(known)) > 0
+    places = np.cumsum(is_used) - 1
+    return [known[code] for code in np.flatnonzero(is_used)], places[codes]
 
 
 def _rows_alike(column: pa.ListArray, place: NDArray[np.intp]) -> tuple[slice, NDArray[np.intp]] | None:

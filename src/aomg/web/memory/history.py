@@ -47,6 +47,8 @@ class History:
         Of rows with the same query, labels and end that of the newer batch counts, and of the same batch that which
         came last. Costs some 20 ms for 10,000 rows.
 
+        Where the rows of a query cannot be taken, those of the others are, and then what went wrong is raised.
+
         instead_of
             Rows that go at the same moment, as `forget` takes them.
         """
@@ -56,13 +58,21 @@ class History:
             useful = pc.and_(useful, pc.greater(table["end"].cast(pa.int64()), self.floor))
         table = _filtered(table, useful)
         names = table["query"].cast(pa.string())
+        failure: Exception | None = None
         for query in pc.unique(names).to_pylist():
             held = self._held.setdefault(query, HeldQuery(query))
-            grown = held.add(_filtered(table, pc.equal(names, query)))
+            grown: dict[int, int] = {}
+            try:
+                held.add(_filtered(table, pc.equal(names, query)), grown)
+            except Exception as error:
+                failure = failure or error
             for end, size in grown.items():
                 self._sizes[end] = self._sizes.get(end, 0) + size
             changed |= {query} if grown else set()
-        return self._publish(changed)
+        is_new = self._publish(changed)
+        if failure is not None:
+            raise failure
+        return is_new
 
     def forget(self, batches: Span, ends: Span) -> bool:
         """Let go of the rows that some batches (first and last) wrote for windows that end in `ends` (the last not).

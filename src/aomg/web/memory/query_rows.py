@@ -43,12 +43,15 @@ class HeldQuery:
         sizes = self.numbers.sizes if floor is None else self.numbers.sizes[self.last > floor]
         return int(sizes.sum()) * _SPARE // 2
 
-    def add(self, table: pa.Table) -> dict[int, int]:
-        """Take rows. Returns by how many bytes each window that changed has grown."""
+    def add(self, table: pa.Table, grown: dict[int, int]) -> None:
+        """Take rows. Puts into `grown` by how many bytes each window that changed has grown, also where it fails."""
         keys = self.numbers.of(table["labels"].combine_chunks())
-        grown = self._widen(estimate_names(table))
-        rows, starts, ends = rows_of(table, keys, self.estimates, self.methods)
         self.last = np.concatenate([self.last, np.full(len(self.numbers) - len(self.last), -(1 << 63), np.int64)])
+        estimates, methods = in_order([*self.estimates, *estimate_names(table)]), dict(self.methods)
+        rows, starts, ends = rows_of(table, keys, estimates, methods)
+        # rows that cannot be taken fail up to here, and change nothing that is held
+        self._widen(estimates, grown)
+        self.methods = methods
         np.maximum.at(self.last, keys, ends)
         self._name(table, ends, rows.batches)
         order = np.lexsort((rows.batches, keys, ends))
@@ -65,7 +68,6 @@ class HeldQuery:
             if after is not before:
                 self.put(end, after)
                 grown[end] = grown.get(end, 0) + after.bytes() - (before.bytes() if before is not None else 0)
-        return grown
 
     def put(self, end: int, window: Window) -> None:
         """Let a window take the place of that with the same end."""
@@ -100,18 +102,17 @@ class HeldQuery:
                 return Window(*replace(rows, keys=keys).parts(), start=start, end=end)
         return Window(*rows.parts(), start=start, end=end)
 
-    def _widen(self, names: list[str]) -> dict[int, int]:
+    def _widen(self, estimates: tuple[str, ...], grown: dict[int, int]) -> None:
         """Make room for estimates that were not there before: another configuration wrote these rows."""
-        estimates = in_order([*self.estimates, *names])
-        grown: dict[int, int] = {}
         if estimates == self.estimates:
-            return grown
+            return
         places = [estimates.index(name) for name in self.estimates]
-        for end, window in self.windows.items():
-            self.windows[end] = Window(*window.placed(places, len(estimates)).parts(), start=window.start, end=end)
-            grown[end] = self.windows[end].bytes() - window.bytes()
-        self.estimates = estimates
-        return grown
+        wider = {
+            end: Window(*window.placed(places, len(estimates)).parts(), start=window.start, end=end)
+            for end, window in self.windows.items()
+        }
+        grown.update({end: window.bytes() - self.windows[end].bytes() for end, window in wider.items()})
+        self.windows, self.estimates = wider, estimates
 
     def _name(self, table: pa.Table, ends: NDArray[np.int64], batches: NDArray[np.int64]) -> None:
         at = int(np.lexsort((batches, ends))[-1])

@@ -34,6 +34,8 @@ class Metrics(Collector):
         Those that fire or are pending, as /api/alerts has them; others are passed over. None where none are known.
     targets, health
         As /api/targets and /api/health have them.
+    failing
+        Whether each of those fails that follow the monitor's files, by name.
     most_series
         Of keys, alerts and targets together. Beyond it whole keys are left out and counted. Each query and target has
         a fair share, in which keys whose alert fires come first, then those that were seen first.
@@ -45,6 +47,7 @@ class Metrics(Collector):
     targets: Sequence[Told] = ()
     health: Told | None = None
     most_series: int = MOST_SERIES
+    failing: Mapping[str, bool] = field(default_factory=dict)
 
     def collect(self) -> list[Metric]:
         """Return every metric that has a sample. Costs some microseconds for each series that is told."""
@@ -77,6 +80,8 @@ class Metrics(Collector):
             yield "aomg_alerts", {"state": "pending"}, sum(alert["state"] == "pending" for alert in self.alerts)
         if self.health is not None:
             yield from of_health(self.health)
+        for follower, is_failing in self.failing.items():
+            yield "aomg_follower_failing", {"follower": follower}, int(is_failing)
 
 
 def exposition(metrics: Metrics, accept: str = "") -> tuple[bytes, str]:

@@ -36,6 +36,7 @@ MEANINGS: dict[str, str] = {
     "aomg_undelivered_alerts": "Alerts that a receiver has not been told of yet",
     "aomg_history_bytes": "Memory of the windows that the page can show",
     "aomg_viewers": "Pages that are open",
+    "aomg_follower_failing": "Whether the page cannot read what it follows: 0 or 1",
     "aomg_events": "Events that came",
     "aomg_rows": "Rows of results that were written",
     "aomg_late_events": "Events that came after their window was told",

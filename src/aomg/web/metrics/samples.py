@@ -124,7 +124,8 @@ def of_health(health: Told) -> Iterator[Sample]:
 def _firing_first(history: "QueryHistory", window: "Window", firing: Sequence[Told]) -> NDArray[np.int64]:
     """The rows of the window in the order in which they are told. Numbers of keys go by when they were first seen."""
     names = history.keys.names
-    alarmed = {tuple(map(alert["labels"].get, names)) for alert in firing if set(names) <= alert["labels"].keys()}
+    ours = [alert["labels"] for alert in firing if history.name in alert["queries"]]
+    alarmed = {tuple(map(labels.get, names)) for labels in ours if set(names) <= labels.keys()}
     rows = np.arange(len(window.keys))
     if not alarmed or not names:
         return rows

@@ -65,7 +65,9 @@ export class KeyPage {
     this.showLegend();
     this.showMethods();
     this.showNothing();
-    const each = data.windows_per_point > 1 ? `A point stands for ${data.windows_per_point} windows: that with the highest ${data.estimates.at(-1)?.title ?? "value"}. ` : "";
+    // as the server chooses: by the highest quantile, else by the first estimate
+    const chosen = data.estimates.findLast((one) => unit(one.name) !== "share") ?? data.estimates[0];
+    const each = data.windows_per_point > 1 ? `A point stands for ${data.windows_per_point} windows: that with the highest ${chosen?.title ?? "value"}. ` : "";
     this.note.replaceChildren(`${each}Drag to zoom, double click for all; press a point for its histogram. `, element("span", {class: "keyboard"}, "With the keyboard: arrows go from point to point, + and − zoom, 0 shows all, Enter takes the point."));
     this.table.show(data, unit);
   }

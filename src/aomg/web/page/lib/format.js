@@ -332,6 +332,12 @@ export function unitFor(query, estimate) {
   return found && found.quantile === null ? "share" : query?.unit ?? null;
 }
 
+// What is looked at unless something else is asked: p99, or the highest quantile, or the first estimate; null without any.
+export function usualEstimate(query) {
+  const quantiles = query.estimates.filter((one) => one.quantile !== null);
+  return (quantiles.find((one) => one.name === "p99") ?? quantiles.at(-1) ?? query.estimates[0])?.name ?? null;
+}
+
 export function titleOf(query, estimate) {
   return query?.estimates.find((one) => one.name === estimate)?.title ?? estimate;
 }

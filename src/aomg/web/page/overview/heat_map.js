@@ -5,7 +5,7 @@ import {queryText, Superseded} from "../lib/api.js";
 import {element, mark, write} from "../lib/element.js";
 import {colouring, heatFigure} from "./heat_figure.js";
 import {draw} from "../lib/plot.js";
-import {keyText, tick, timeWithUtc, titleOf, unitFor, unrounded} from "../lib/format.js";
+import {keyText, tick, timeWithUtc, titleOf, unitFor, unrounded, usualEstimate} from "../lib/format.js";
 
 const ROWS = 60;
 const COLUMNS = 240;
@@ -40,7 +40,7 @@ export function heatMap(address, ask, queryNow, asked) {
 
   const estimate = () => {
     const now = asked();
-    return query.estimates.some((one) => one.name === now.sort) ? now.sort : query.estimates.find((one) => one.name === "p99")?.name ?? query.estimates.at(-1)?.name;
+    return query.estimates.some((one) => one.name === now.sort) ? now.sort : usualEstimate(query);
   };
 
   function figure() {

@@ -9,6 +9,7 @@ import {keyRow} from "./row.js";
 import {live} from "../lib/live.js";
 import {empty, nothingYet, summarize, unknownQuery} from "./messages.js";
 import {Rows} from "../lib/long_list.js";
+import {usualEstimate} from "../lib/format.js";
 
 export const title = "Overview";
 const SPARK = 60;
@@ -61,8 +62,7 @@ export function question(address, query) {
 }
 
 export function defaultSort(query) {
-  const quantiles = query.estimates.filter((one) => one.quantile !== null);
-  return (quantiles.find((one) => one.name === "p99") ?? quantiles.at(-1) ?? query.estimates[0])?.name ?? "count";
+  return usualEstimate(query) ?? "count";
 }
 
 function table(place, address, ask, given) {

@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/.numba-cache
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test bench bench-spark against evaluation pictures browser prometheus lint soak fresh clean
+.PHONY: help demo test bench bench-spark against revision evaluation pictures browser prometheus lint soak fresh clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -28,9 +28,11 @@ bench-spark: $(INSTALLED) ## the same on Spark: against its own count, percentil
 	$(BIN)/python -m benchmarks spark
 
 # NAMES and OPTIONS: see python -m benchmarks against --help
-against: $(INSTALLED) ## the speed of this checkout beside that of another revision: make against REV=main (ten minutes)
-	@[ -n "$(REV)" ] || { echo "name a branch, a tag or a commit: make against REV=main"; exit 2; }
+against: revision $(INSTALLED) ## the speed of this checkout beside that of another revision: make against REV=main (ten minutes)
 	$(BIN)/python -m benchmarks against $(REV) $(NAMES) $(OPTIONS)
+
+revision: # asked for before anything is installed
+	@[ -n "$(REV)" ] || { echo "name a branch, a tag or a commit: make against REV=main"; exit 2; }
 
 evaluation: $(INSTALLED) browser ## the paper's tables and figures again, and their pages in docs/results, at the paper's sizes (an hour)
 	$(BIN)/aomg evaluate --full --out build/evaluation

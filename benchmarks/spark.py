@@ -23,6 +23,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 from rich.console import Console
 
+import aomg
 from aomg import Query
 from aomg.spark import quantiles, session
 from aomg.streams import pingmesh
@@ -217,7 +218,19 @@ def default_query_cases(
     mode: str, all_keys: Iterable[int], timed: Callable[[Plan, Data], float], quick: bool
 ) -> dict[str, Timed]:
     """The default query alone, for each number of keys."""
+    _refuse_foreign_workers()
     return {_label(mode, keys): partial(timed, default_query, pingmesh_events(keys, quick)) for keys in all_keys}
+
+
+def _refuse_foreign_workers() -> None:
+    """Raise if Spark's Python workers import another aomg than this process: that one would be measured."""
+    (imported,) = spark().sparkContext.parallelize([0], 1).map(_imported).collect()
+    if imported != aomg.__file__:
+        raise RuntimeError(f"Spark's workers import {imported}, this process imports {aomg.__file__}")
+
+
+def _imported(_: object) -> str:
+    return aomg.__file__
 
 
 def _label(mode: str, keys: int) -> str:

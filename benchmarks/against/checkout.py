@@ -33,11 +33,12 @@ class Checkout:
 
 @dataclass(frozen=True)
 class Pair:
-    """The two sides, and a sentence about their environments."""
+    """The two sides, a sentence about their environments, and the folder with the benchmarks that both run."""
 
     new: Checkout
     old: Checkout
     environments: str
+    benchmarks: Path
 
 
 def pair(root: Path, revision: str, build: Path, force_same: bool = False) -> Pair:
@@ -52,10 +53,11 @@ def pair(root: Path, revision: str, build: Path, force_same: bool = False) -> Pa
         python, told = here, f"one for both (--same-environment), although they differ in {differences}"
     else:
         python, told = _virtual_environment(folder, revision), f"one for each: they differ in {differences}"
+    copy = _copy(root, build)
     head = _commit(root, "HEAD")
     changed = ", with changes that are not committed" if _git(root, "status", "--porcelain") else ""
     return Pair(
-        Checkout("new", f"this checkout, {head[:12]}{changed}", root / "src", here, build / "numba-cache" / "new"),
+        Checkout("new", f"this checkout, {head[:12]}{changed}", copy / "src", here, build / "numba-cache" / "new"),
         Checkout(
             "old",
             commit[:12] if commit.startswith(revision) else f"{revision}, {commit[:12]}",
@@ -64,6 +66,7 @@ def pair(root: Path, revision: str, build: Path, force_same: bool = False) -> Pa
             build / "numba-cache" / commit[:12],
         ),
         told,
+        copy,
     )
 
 
@@ -86,6 +89,15 @@ def _clone(root: Path, commit: str, build: Path) -> Path:
         _git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(part))
         _git(part, "checkout", "--quiet", "--detach", commit)
         part.rename(folder)
+    return folder
+
+
+def _copy(root: Path, build: Path) -> Path:
+    """Copy this checkout as it is now: who edits it while it is measured does not change what is measured."""
+    folder = build / "new"
+    shutil.rmtree(folder, ignore_errors=True)
+    for part in ("src", "benchmarks"):  # with the times of their files, so that compiled kernels are found again
+        shutil.copytree(root / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "results"))
     return folder
 
 

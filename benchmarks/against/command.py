@@ -2,11 +2,13 @@
 
 import argparse
 import contextlib
+import itertools
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from rich.console import Console
@@ -24,38 +26,44 @@ LEAST_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Where the cases are, how many rounds fit into some minutes, and what speed is asked for.
+    """Where the cases are, how often they are measured in some minutes, and what speed is asked for.
 
     Spark computes in processes that go on running: their processor's seconds are not known.
     """
 
     module: str
-    rounds: int
+    starts: int
+    rounds: int  # of each start
     bound: float
+    short: bool = True  # a round runs a case several times
     clocks: tuple[str, ...] = ("wall", "cpu")
 
 
 BENCHMARKS = {
-    "throughput": Benchmark("throughput", 41, 0.97),
-    "scaling": Benchmark("scaling", 41, 0.97),
-    "few_k": Benchmark("few_k", 41, 0.97),
-    "spark_batch": Benchmark("spark_batch", 11, 0.93, ("wall",)),
-    "spark_stream": Benchmark("spark_stream", 11, 0.93, ("wall",)),
-    "import": Benchmark("first_import", 21, 1.0),
-    "compile": Benchmark("first_compilation", 7, 1.0),
+    "throughput": Benchmark("throughput", 9, 5, 0.97),
+    "scaling": Benchmark("scaling", 9, 5, 0.97),
+    "few_k": Benchmark("few_k", 9, 5, 0.97),
+    "spark_batch": Benchmark("spark_batch", 6, 2, 0.93, short=False, clocks=("wall",)),
+    "spark_stream": Benchmark("spark_stream", 6, 2, 0.93, short=False, clocks=("wall",)),
+    # every round of these starts a fresh process anyway
+    "import": Benchmark("first_import", 1, 21, 1.0, short=False),
+    "compile": Benchmark("first_compilation", 1, 7, 1.0, short=False),
 }
 USUAL = ("throughput", "scaling", "few_k")
 
 
+Seconds = list[list[float]]
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """What came out for one case. Seconds are those of one run, of each round."""
+    """What came out for one case. Seconds are those of one run, in each round of each start."""
 
     case: str
     bound: float
     ratio: Interval
-    new: list[float]
-    old: list[float]
+    new: Seconds
+    old: Seconds
 
     @property
     def verdict(self) -> str:
@@ -75,10 +83,10 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
         sides = pair(root, asked.revision, build, asked.same_environment)
         _print_sides(console, sides)
         for name in asked.names:
-            rounds = asked.rounds or BENCHMARKS[name].rounds
-            bound = asked.bound or BENCHMARKS[name].bound
-            comparisons = _compare(console, root, build, sides, name, rounds, bound, asked)
-            console.print(_table(f"{name}, {rounds} rounds, {asked.clock} clock", comparisons))
+            benchmark = _chosen(name, asked)
+            comparisons = _compare(console, sides, name, benchmark, asked)
+            often = f"{benchmark.starts} x {benchmark.rounds}" if benchmark.starts > 1 else f"{benchmark.rounds}"
+            console.print(_table(f"{name}, {often} rounds, {asked.clock} clock", comparisons))
             _write(build, sides, name, asked.clock, comparisons)
             found += comparisons
     except (CheckoutError, SideError) as error:
@@ -91,21 +99,22 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks against",
-        description="Compare the speed of this checkout (new) with that of another revision (old). Both take turns; "
-        "reported is the median of the ratios new / old of the rounds, with an interval that contains the true median "
-        "at least 95 times in 100 (order statistics, as in the sign test). Exits with 1 if an interval lies below its "
-        "bound.",
+        description="Compare the speed of this checkout (new) with that of another revision (old). Both take turns. "
+        "Each start of their processes gives one ratio of speeds, new / old: the median of its rounds. Reported is the "
+        "median over the starts, with an interval that contains the true median at least 95 times in 100 (order "
+        "statistics, as in the sign test). With a single start, its rounds take the place of starts. Exits with 1 if "
+        "an interval lies below its bound.",
     )
     add = parser.add_argument
     add("revision", metavar="REV", help="a branch, tag or commit")
     known = f"{', '.join(BENCHMARKS)}; {', '.join(USUAL)} by default, about 10 minutes"
     add("names", nargs="*", metavar="NAME", help=known)
-    usual = ", ".join(f"{name} {benchmark.rounds}" for name, benchmark in BENCHMARKS.items())
-    add("--rounds", type=int, metavar="N", help=f"{LEAST} or more; by default: {usual}")
-    bounds = ", ".join(f"{name} {benchmark.bound:g}" for name, benchmark in BENCHMARKS.items())
-    add(
-        "--bound", type=float, metavar="RATIO", help=f"met if the interval's upper end reaches it; by default: {bounds}"
-    )
+    usual = _defaults("starts")
+    add("--starts", type=int, metavar="N", help=f"{LEAST} or more, or 1; by default: {usual}")
+    usual = _defaults("rounds")
+    add("--rounds", type=int, metavar="N", help=f"of each start; by default: {usual}")
+    usual = _defaults("bound")
+    add("--bound", type=float, metavar="RATIO", help=f"met if the interval's upper end reaches it; by default: {usual}")
     clock = "wall: what a user waits for (default); cpu: the processor's seconds, where the machine does other work"
     add("--clock", choices=("wall", "cpu"), default="wall", help=clock)
     same = "use this environment for both sides even if their constraints or dependencies differ"
@@ -119,11 +128,26 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     timeless = [name for name in asked.names if asked.clock not in BENCHMARKS[name].clocks]
     if timeless:
         parser.error(f"--clock {asked.clock} does not see what Spark's processes use: leave out {', '.join(timeless)}")
-    if asked.rounds is not None and asked.rounds < LEAST:
-        parser.error(f"--rounds is {asked.rounds}; an interval of 95 % needs {LEAST} or more")
+    for name in asked.names:
+        benchmark = _chosen(name, asked)
+        if benchmark.rounds < 1 or (benchmark.starts if benchmark.starts != 1 else benchmark.rounds) < LEAST:
+            parser.error(
+                f"{name} has {benchmark.starts} x {benchmark.rounds} rounds; an interval of 95 % needs {LEAST} starts "
+                f"or more, or one start of {LEAST} rounds or more"
+            )
     if asked.bound is not None and not 0 < asked.bound < math.inf:
         parser.error(f"--bound is {asked.bound}; give a ratio above 0, such as 0.97")
     return asked
+
+
+def _defaults(field: str) -> str:
+    return ", ".join(f"{name} {getattr(benchmark, field):g}" for name, benchmark in BENCHMARKS.items())
+
+
+def _chosen(name: str, asked: argparse.Namespace) -> Benchmark:
+    """Return the benchmark with what was asked for in place of its defaults."""
+    options = {field: getattr(asked, field) for field in ("starts", "rounds", "bound")}
+    return replace(BENCHMARKS[name], **{field: value for field, value in options.items() if value is not None})
 
 
 # -- measuring -----------------------------------------------------------------------------------------------------
@@ -136,51 +160,48 @@ def turns(rounds: int) -> Iterator[tuple[str, str]]:
 
 
 def _compare(
-    console: Console,
-    root: Path,
-    build: Path,
-    sides: Pair,
-    name: str,
-    rounds: int,
-    bound: float,
-    asked: argparse.Namespace,
+    console: Console, sides: Pair, name: str, benchmark: Benchmark, asked: argparse.Namespace
 ) -> list[Comparison]:
-    with contextlib.ExitStack() as stack:
-        status = stack.enter_context(console.status(f"{name}: both sides prepare"))
-        processes = {
-            side.side: stack.enter_context(
-                Process(side, root, name, BENCHMARKS[name].module, build / f"{name}-{side.side}.log", asked.quick)
-            )
-            for side in (sides.old, sides.new)
-        }
-        for process in processes.values():
-            process.prepare()
-        cases, _ = [process.cases() for process in processes.values()]  # the same: both run these benchmarks
-        times = {case: _times(case, list(processes.values())) for case in cases}
-        seconds: dict[str, dict[str, list[float]]] = {case: {"old": [], "new": []} for case in cases}
-        for number, order in enumerate(turns(rounds), 1):
-            status.update(f"{name}: round {number} of {rounds}")
+    seconds: dict[str, dict[str, Seconds]] = {}
+    times: dict[str, int] = {}
+    orders = turns(benchmark.starts * benchmark.rounds)
+    for start in range(1, benchmark.starts + 1):
+        where = f"{name}, start {start} of {benchmark.starts}"
+        with console.status(f"{where}: both sides prepare") as status, contextlib.ExitStack() as stack:
+            processes = {
+                side.side: stack.enter_context(Process(side, sides.benchmarks, name, benchmark.module, asked.quick))
+                for side in (sides.old, sides.new)
+            }
+            for process in processes.values():
+                process.prepare()
+            cases, _ = [process.cases() for process in processes.values()]  # the same: both run these benchmarks
             for case in cases:
-                for side in order:
-                    measured = processes[side].measure(case, times[case])
-                    seconds[case][side].append(measured[asked.clock] / times[case])
-    return [Comparison(case, bound, ratio_of_speeds(**sides), **sides) for case, sides in seconds.items()]
+                if case not in times:
+                    times[case] = _times(case, processes) if benchmark.short else 1
+                for found in seconds.setdefault(case, {"old": [], "new": []}).values():
+                    found.append([])
+            for number, order in enumerate(itertools.islice(orders, benchmark.rounds), 1):
+                status.update(f"{where}: round {number} of {benchmark.rounds}")
+                for case in cases:
+                    for side in order:
+                        measured = processes[side].measure(case, times[case])
+                        seconds[case][side][-1].append(measured[asked.clock] / times[case])
+    return [Comparison(case, benchmark.bound, ratio_of_speeds(**both), **both) for case, both in seconds.items()]
 
 
-def _times(case: str, processes: Sequence[Process]) -> int:
+def _times(case: str, processes: Mapping[str, Process]) -> int:
     """Return how often a round runs the case, the same for both sides."""
-    best = math.inf
-    for process in processes:
-        for _ in range(3):
-            best = min(best, process.measure(case, 1)["elapsed"])
-            if best >= LEAST_SECONDS:
-                break
+    best = min(process.measure(case, 1)["wall"] for process in processes.values() for _ in range(3))
     return max(1, math.ceil(LEAST_SECONDS / best))
 
 
-def ratio_of_speeds(new: Sequence[float], old: Sequence[float]) -> Interval:
-    """Return how fast new is beside old, from the seconds of each round: below 1 it is slower."""
-    return of_median([before / now for now, before in zip(new, old, strict=True)])
+def ratio_of_speeds(new: Seconds, old: Seconds) -> Interval:
+    """Return how fast new is beside old: below 1 it is slower.
+
+    The rounds of one start are not independent of each other; so each start counts once, by its median.
+    """
+    starts = [[before / now for now, before in zip(*rounds, strict=True)] for rounds in zip(new, old, strict=True)]
+    return of_median([median(ratios) for ratios in starts] if len(starts) > 1 else starts[0])
 
 
 # -- reporting -----------------------------------------------------------------------------------------------------
@@ -211,7 +232,7 @@ def _print_verdict(console: Console, found: Sequence[Comparison]) -> None:
     reached = len(found) - verdicts.count("no")
     console.print(f"\n{reached} of {len(found)} intervals reach their bound")
     if "unsure" in verdicts:
-        console.print("unsure: the interval reaches the bound, the median does not; more rounds make it narrower")
+        console.print("unsure: the interval reaches the bound, the median does not; more starts make it narrower")
 
 
 def _write(build: Path, sides: Pair, name: str, clock: str, comparisons: Sequence[Comparison]) -> None:

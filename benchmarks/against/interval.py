@@ -1,7 +1,7 @@
 """Finds the median of some ratios, and an interval that contains the true median at least 95 times in 100.
 
 The interval reaches from one of the sorted ratios to another, chosen by the binomial distribution (the interval of the
-sign test). It needs no assumption about how ratios are distributed, only that rounds are independent of each other.
+sign test). It needs no assumption about how ratios are distributed, only that they are independent of each other.
 """
 
 from collections.abc import Sequence

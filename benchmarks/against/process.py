@@ -21,15 +21,15 @@ class SideError(Exception):
 class Process:
     """A running worker: a context manager that ends it."""
 
-    def __init__(self, checkout: Checkout, root: Path, name: str, module: str, log: Path, quick: bool = False) -> None:
+    def __init__(self, checkout: Checkout, benchmarks: Path, name: str, module: str, quick: bool = False) -> None:
         self.side = checkout.side
         self._where = f"{name} on the {checkout.side} side ({checkout.revision})"
-        self._log = log
+        self._log = log = benchmarks.parent / f"{name}-{checkout.side}.log"
         command = [str(checkout.python), "-m", "benchmarks.against.worker", module, str(checkout.source)]
         with log.open("w") as errors:
             self._process = subprocess.Popen(
                 [*command, "quick" if quick else "full"],
-                cwd=root,  # the benchmarks are those of this checkout on both sides
+                cwd=benchmarks,  # those of this checkout on both sides
                 env=checkout.environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -62,7 +62,7 @@ class Process:
         return found
 
     def measure(self, case: str, times: int) -> dict[str, float]:
-        """Return the seconds of so many runs by either clock, `wall` and `cpu`, and how long it took, `elapsed`."""
+        """Return the seconds of so many runs by either clock, `wall` and `cpu`."""
         self._send({"do": "measure", "case": case, "times": times})
         return self._receive()
 

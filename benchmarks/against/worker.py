@@ -2,9 +2,8 @@
 
 Requests come as lines of JSON on standard input, and each gets one line of JSON as its answer. ``{"do": "prepare"}``
 makes the inputs, runs every case once, so that all is compiled, and answers ``{"cases": [...]}``. ``{"do": "measure",
-"case": ..., "times": n}`` runs the case n times and answers its seconds by two clocks, ``{"wall": ..., "cpu": ...}``,
-and how long it took in all, ``elapsed``. What fails answers ``{"error": traceback}``. All that anybody else prints goes
-to standard error.
+"case": ..., "times": n}`` runs the case n times and answers its seconds by two clocks, ``{"wall": ..., "cpu": ...}``.
+What fails answers ``{"error": traceback}``. All that anybody else prints goes to standard error.
 """
 
 import importlib
@@ -44,9 +43,9 @@ class Worker:
 
     def _measure(self, case: str, times: int) -> dict[str, Any]:
         run = self._cases[case]
-        started, used = time.perf_counter(), _cpu_seconds()
+        used = _cpu_seconds()
         seconds = sum(run() for _ in range(times))
-        return {"wall": seconds, "cpu": _cpu_seconds() - used, "elapsed": time.perf_counter() - started}
+        return {"wall": seconds, "cpu": _cpu_seconds() - used}
 
 
 def _cpu_seconds() -> float:

@@ -18,6 +18,7 @@ import aomg
 def cases(quick):
     return {"steady": lambda: 1.0, "changed": aomg.seconds}
 """
+ONCE = ["few_k", "--starts", "1", "--rounds", "6"]
 PROJECT = """
 [project]
 name = "aomg"
@@ -69,7 +70,7 @@ def test_sides_take_turns_so_that_a_drift_cancels():
 
 def test_a_slower_checkout_does_not_reach_the_bound(repository, capsys):
     _take(repository, "2.5")
-    assert main(["HEAD", "few_k", "--rounds", "6"], repository) == 1
+    assert main(["HEAD", *ONCE], repository) == 1
     output = capsys.readouterr().out
     assert "with changes that are not committed" in output
     assert "environment: one for both: the same constraints.txt and dependencies" in output
@@ -79,25 +80,45 @@ def test_a_slower_checkout_does_not_reach_the_bound(repository, capsys):
     assert results["steady"]["ratio"] == {"low": 1, "median": 1, "high": 1}
     assert results["changed"]["ratio"] == pytest.approx({"low": 0.8, "median": 0.8, "high": 0.8})
     assert (results["steady"]["reached"], results["changed"]["reached"]) == ("yes", "no")
-    assert (results["changed"]["new"], results["changed"]["old"]) == ([2.5] * 6, [2.0] * 6)
+    assert (results["changed"]["new"], results["changed"]["old"]) == ([[2.5] * 6], [[2.0] * 6])
 
 
 def test_the_bound_can_be_chosen_and_an_unchanged_checkout_is_as_fast(repository, capsys):
-    assert main(["HEAD", "few_k", "--rounds", "6"], repository) == 0
+    assert main(["HEAD", *ONCE], repository) == 0
     assert "not committed" not in capsys.readouterr().out
     _take(repository, "2.5")
-    assert main(["HEAD", "few_k", "--rounds", "6", "--bound", "0.75"], repository) == 0
+    assert main(["HEAD", *ONCE, "--bound", "0.75"], repository) == 0
 
 
 def test_the_bound_is_reached_by_the_upper_end_of_the_interval(repository, capsys):
     """In five rounds of six it is slower: the interval reaches from the worst round to the best."""
-    source = "calls = 0\ndef seconds():\n    global calls\n    calls += 1\n    return 2.0 if calls == 5 else 2.5\n"
+    # one call to prepare, three to see how long it takes, then the rounds
+    source = "calls = 0\ndef seconds():\n    global calls\n    calls += 1\n    return 2.0 if calls == 7 else 2.5\n"
     (repository / "src" / "aomg" / "__init__.py").write_text(source)
-    assert main(["HEAD", "few_k", "--rounds", "6"], repository) == 0
+    assert main(["HEAD", *ONCE], repository) == 0
     result = _results(repository)["changed"]
     assert result["ratio"] == pytest.approx({"low": 0.8, "median": 0.8, "high": 1.0})
     assert result["reached"] == "unsure"
-    assert "more rounds make it narrower" in " ".join(capsys.readouterr().out.split())
+    assert "more starts make it narrower" in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_differs_between_two_starts_of_the_same_code_widens_the_interval(repository):
+    """Half of the starts are slower by a quarter in all of their rounds: that is no difference between revisions."""
+    count = repository / "build" / "count"
+    count.parent.mkdir()
+    (repository / "src" / "aomg" / "__init__.py").write_text(
+        "from pathlib import Path\n"
+        f"count = Path({str(count)!r})\n"
+        "starts = int(count.read_text()) if count.exists() else 0\n"
+        "count.write_text(str(starts + 1))\n"
+        "def seconds():\n"
+        "    return 2.5 if starts % 2 else 2.0\n"
+    )
+    assert main(["HEAD", "few_k", "--starts", "6", "--rounds", "3"], repository) == 0
+    result = _results(repository)["changed"]
+    assert result["new"] == [[2.0] * 3, [2.5] * 3] * 3
+    assert result["old"] == [[2.0] * 3] * 6
+    assert (result["ratio"]["low"], result["ratio"]["high"]) == (0.8, 1)
 
 
 @pytest.mark.parametrize(("broken", "side"), [("new", "this checkout"), ("old", "HEAD~1")])
@@ -110,7 +131,7 @@ def test_a_benchmark_that_fails_says_on_which_side_and_shows_the_error(repositor
     else:
         _commit_nothing(repository)
         _take(repository, "undefined_name")
-    assert main(["HEAD~1", "few_k", "--rounds", "6"], repository) == 2
+    assert main(["HEAD~1", *ONCE], repository) == 2
     error = " ".join(capsys.readouterr().err.split())
     assert f"few_k on the {broken} side ({side}" in error
     assert "NameError: name 'undefined_name' is not defined" in error
@@ -123,7 +144,7 @@ def _commit_nothing(repository):
 
 def test_a_process_that_dies_says_on_which_side_and_shows_what_it_printed(repository, capsys):
     _take(repository, "print('no memory is left', flush=True) or __import__('os')._exit(9)")
-    assert main(["HEAD", "few_k", "--rounds", "6"], repository) == 2
+    assert main(["HEAD", *ONCE], repository) == 2
     error = " ".join(capsys.readouterr().err.split())
     assert "few_k on the new side" in error
     assert "ended with status 9 no memory is left" in error
@@ -131,28 +152,35 @@ def test_a_process_that_dies_says_on_which_side_and_shows_what_it_printed(reposi
 
 def test_what_a_case_prints_is_no_answer(repository):
     _take(repository, "print('loading') or 2.0")
-    assert main(["HEAD", "few_k", "--rounds", "6"], repository) == 0
+    assert main(["HEAD", *ONCE], repository) == 0
 
 
 def test_the_processor_s_clock_does_not_count_what_a_side_waits(repository):
     """A case may say that it took any time: the clock of the processor is read by the worker."""
     _take(repository, "sum(range(100_000)) and 3600.0")
-    assert main(["HEAD", "few_k", "--rounds", "6", "--clock", "cpu"], repository) in (0, 1)
-    seconds = _results(repository)["changed"]["new"]
+    assert main(["HEAD", *ONCE, "--clock", "cpu"], repository) in (0, 1)
+    (seconds,) = _results(repository)["changed"]["new"]
     assert all(0 < second < 3600 for second in seconds)
 
 
 def test_the_same_work_is_asked_of_both_sides(repository, monkeypatch):
-    """A case that is over at once runs several times a round, on both sides equally often."""
-    monkeypatch.setattr(command, "LEAST_SECONDS", 0.01)
-    count = "seconds.calls = 0\ndef calls():\n    seconds.calls += 1\n    return float(seconds.calls)\n"
-    (repository / "src" / "aomg" / "__init__.py").write_text(f"def seconds():\n    return calls()\n{count}")
+    """A short case runs several times a round. Here each call takes a second more than the one before it."""
+    monkeypatch.setattr(command, "LEAST_SECONDS", 100)
+    source = "calls = 0\ndef seconds():\n    global calls\n    calls += 1\n    return float(calls)\n"
+    (repository / "src" / "aomg" / "__init__.py").write_text(source)
     _commit(repository)
-    main(["HEAD", "few_k", "--rounds", "6"], repository)
+    (repository / "src" / "aomg" / "__init__.py").write_text(source.replace("float(calls)", "float(calls + 8)"))
+    main(["HEAD", *ONCE], repository)
     result = _results(repository)["changed"]
-    assert result["new"][0] > 10
-    steps = {round(after - before, 6) for side in ("new", "old") for before, after in pairwise(result[side])}
-    assert len(steps) == 1
+    # the first call prepares; the second of the faster side takes 2 seconds: 50 calls a round
+    assert {after - before for side in ("new", "old") for before, after in pairwise(result[side][0])} == {50}
+
+
+def test_what_is_edited_meanwhile_is_not_measured(repository):
+    package = repository / "src" / "aomg" / "__init__.py"
+    package.write_text(f"from pathlib import Path\nPath({str(package)!r}).write_text('broken')\n{package.read_text()}")
+    assert main(["HEAD", "few_k", "--starts", "6", "--rounds", "1"], repository) == 0
+    assert package.read_text() == "broken"
 
 
 def test_a_revision_that_does_not_exist_is_refused(repository, capsys):
@@ -172,7 +200,9 @@ def test_a_folder_without_history_is_refused(repository, capsys):
     ("arguments", "message"),
     [
         (["HEAD", "peers"], "against has no benchmark peers; it has throughput"),
-        (["HEAD", "--rounds", "5"], "an interval of 95 % needs 6 or more"),
+        (["HEAD", "--starts", "5"], "throughput has 5 x 5 rounds; an interval of 95 % needs 6 starts or more"),
+        (["HEAD", "import", "--rounds", "5"], "or one start of 6 rounds or more"),
+        (["HEAD", "--rounds", "0"], "9 x 0 rounds"),
         (["HEAD", "--bound", "0"], "give a ratio above 0, such as 0.97"),
         (["HEAD", "few_k", "spark_batch", "--clock", "cpu"], "leave out spark_batch"),
     ],
@@ -186,7 +216,7 @@ def test_wrong_arguments_are_refused_with_what_is_right(arguments, message, caps
 def test_other_dependencies_can_share_this_environment_and_the_output_says_so(repository, capsys):
     (repository / "constraints.txt").write_text("numpy==2.1.0\n")
     (repository / "pyproject.toml").write_text(PROJECT.replace("numpy>=2", "numpy>=2.1"))
-    assert main(["HEAD", "few_k", "--rounds", "6", "--same-environment"], repository) == 0
+    assert main(["HEAD", *ONCE, "--same-environment"], repository) == 0
     output = " ".join(capsys.readouterr().out.split())
     assert "although they differ in constraints.txt and the dependencies of pyproject.toml" in output
 
@@ -201,7 +231,7 @@ def test_other_dependencies_get_an_environment_of_their_own(repository, monkeypa
 
     monkeypatch.setattr("benchmarks.against.checkout._virtual_environment", make)
     (repository / "constraints.txt").write_text("numpy==2.1.0\n")
-    assert main(["HEAD", "few_k", "--rounds", "6"], repository) == 0
+    assert main(["HEAD", *ONCE], repository) == 0
     assert made == ["numpy==2.0.0\n"]
     assert "one for each: they differ in constraints.txt" in capsys.readouterr().out
 

@@ -4,6 +4,9 @@ import {element, mark, write} from "../lib/element.js";
 import {drawSpark, sparkline} from "../lib/sparkline.js";
 import {brief, duration, estimate, keyText, quantity, timeWithUtc, unitFor, whole, width} from "../lib/format.js";
 
+// Longer values are smaller, so that they fit: numbers that are known exactly have up to seven digits.
+const LONG = 8;
+
 // addressOf(row): where its link leads; silentNow(): whether rows are of silent keys, each of its own newest window.
 export function keyRow(query, addressOf, silentNow) {
   const units = query.estimates.map((one) => unitFor(query, one.name));
@@ -55,6 +58,7 @@ export function keyRow(query, addressOf, silentNow) {
       const [value, between] = cells.estimates[position].children;
       const texts = estimate(given?.value, given?.low, given?.high, units[position]);
       write(value, texts.value);
+      mark(cells.estimates[position], "data-long", texts.value.length > LONG);
       write(between, texts.interval);
       mark(cells.estimates[position], "title", given ? about(one, given, query.unit) : null);
     });

@@ -132,6 +132,27 @@ def test_keys_that_share_the_labels_asked_for_are_one_and_the_worst_of_them_coun
     ]
 
 
+def test_of_shares_below_a_threshold_the_lowest_is_the_worst(tmp_path):
+    sink = ParquetSink(tmp_path / "results", NAMES)
+    shares = {"1": [0.9, 0.8, 0.9], "2": [0.7, 0.1, 0.9], "3": [1.0, 1.0, 1.0]}
+    rows = []
+    for key, values in shares.items():
+        for minute, value in enumerate(values):
+            part = {"name": "below_minus_0_5", "value": value, "low": value, "high": value, "method": None}
+            rows.append(row((key,), NOON + minute * MINUTE, estimates=[part]))
+    sink.write(0, table(*rows))
+    keys = ranked(read(tmp_path / "results"), None, "below_-0.5").first
+    assert [key.labels["podset"] for key in keys] == ["2", "1", "3"]
+    assert keys[0].worst["end"] == "2026-11-16T12:01:00Z"
+    assert "worst keys by below_minus_0_5" in printed(show, tmp_path / "results", quantile="below_-0.5")
+
+
+def test_a_line_of_shares_over_time_has_the_lowest_of_each_part():
+    series = [(0, 1.0, 1, 1), (10, 0.0, 0, 0), (20, 1.0, 1, 1), (30, 1.0, 1, 1)]
+    assert sparkline(series, (0, 30), 0.0, 1.0, width=2) == "██"
+    assert sparkline(series, (0, 30), 0.0, 1.0, width=2, worst=min) == "▁█"
+
+
 @pytest.mark.parametrize("name", ["p50", "0.5", "0.50", " p50"])
 def test_a_quantile_may_be_written_in_many_ways(results, name):
     assert "worst keys by p50" in printed(show, results, "inbound", quantile=name)

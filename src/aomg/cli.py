@@ -44,7 +44,9 @@ _Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="The folder of
 _By = Annotated[list[str] | None, typer.Option("--by", metavar="LABEL", help="What names a line: labels of the keys.")]
 _Where = Annotated[list[str] | None, typer.Option("--where", metavar="LABEL=VALUE", help="Only keys with this label.")]
 _Query = Annotated[str | None, typer.Option("--query", metavar="NAME", help="Only this query of the configuration.")]
-_Quantile = Annotated[str | None, typer.Option(metavar="p99", help="What is worst is judged by it.")]
+_Quantile = Annotated[
+    str | None, typer.Option(metavar="p99", help="Estimate used to rank keys: a quantile, or a share (below_250).")
+]
 _Last = Annotated[str | None, typer.Option(metavar="2h", help="So much before the newest window; else a day.")]
 _Most = Annotated[int, typer.Option(min=1, help="How many keys at most.")]
 _Web = Annotated[bool, typer.Option("--web", help="Serve a live page beside it.")]

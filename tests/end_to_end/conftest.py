@@ -1,6 +1,6 @@
-"""Shared modules of the monitor's tests are found."""
+"""Shared modules of these tests and of the monitor's are found."""
 
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "monitor"))
+sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "monitor")]

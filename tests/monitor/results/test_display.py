@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from made import MINUTE, NAMES, NOON, alert, quick_disk, row, table
 from rich.console import Console
 
-from aomg.monitor.results import ranking
 from aomg.monitor.results.display import show, sparkline
 from aomg.monitor.results.ranking import ranked
+from aomg.monitor.results import ranking
 from aomg.monitor.results.reader import ResultsError, newest_batch, read
 from aomg.monitor.sinks.base import ConsoleSink
 from aomg.monitor.sinks.parquet import ParquetSink
@@ -130,6 +130,27 @@ def test_keys_that_share_the_labels_asked_for_are_one_and_the_worst_of_them_coun
         ({"src": "x"}, "x", 4),
         ({"src": "y"}, "y", 4),
     ]
+
+
+def test_of_shares_below_a_threshold_the_lowest_is_the_worst(tmp_path):
+    sink = ParquetSink(tmp_path / "results", NAMES)
+    shares = {"1": [0.9, 0.8, 0.9], "2": [0.7, 0.1, 0.9], "3": [1.0, 1.0, 1.0]}
+    rows = []
+    for key, values in shares.items():
+        for minute, value in enumerate(values):
+            part = {"name": "below_minus_0_5", "value": value, "low": value, "high": value, "method": None}
+            rows.append(row((key,), NOON + minute * MINUTE, estimates=[part]))
+    sink.write(0, table(*rows))
+    keys = ranked(read(tmp_path / "results"), None, "below_-0.5").first
+    assert [key.labels["podset"] for key in keys] == ["2", "1", "3"]
+    assert keys[0].worst["end"] == "2026-11-16T12:01:00Z"
+    assert "worst keys by below_minus_0_5" in printed(show, tmp_path / "results", quantile="below_-0.5")
+
+
+def test_a_line_of_shares_over_time_has_the_lowest_of_each_part():
+    series = [(0, 1.0, 1, 1), (10, 0.0, 0, 0), (20, 1.0, 1, 1), (30, 1.0, 1, 1)]
+    assert sparkline(series, (0, 30), 0.0, 1.0, width=2) == "██"
+    assert sparkline(series, (0, 30), 0.0, 1.0, width=2, worst=min) == "▁█"
 
 
 @pytest.mark.parametrize("name", ["p50", "0.5", "0.50", " p50"])

@@ -186,6 +186,13 @@ def test_files_whose_types_differ_need_the_type_said(tmp_path: Path) -> None:
             "begins with the columns ts, rtt_us, host, and source.columns has ts, host",
         ),
         ("ts,host\n", "header: true", "in the order of the file"),
+        ("ts,host,rtt_us;2026-03-01T12:00:00Z,a,7;", "header: true, lineSep: ';'", None),
+        (
+            "# by hand||ts,host,rtt_us||" + "2026-03-01T12:00:00Z,a,7||" * 9_000,
+            "header: true, lineSep: '||', comment: '#'",
+            None,
+        ),
+        ("ts,host;2026-03-01T12:00:00Z,a;", "header: true, lineSep: ';'", "begins with the columns ts, host, and"),
         ("ts,host,rtt_us\n", "header: false", "set options: {header: true}"),
         ("2026-03-01T12:00:00Z,a,7\n", "header: false", None),
         ("", "header: true", None),

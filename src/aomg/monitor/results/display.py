@@ -15,7 +15,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from aomg.monitor.results.ranking import Ranked, Ranking, chosen_quantile, ranked
+from aomg.monitor.results.ranking import Ranked, Ranking, chosen_quantile, is_share, ranked
 from aomg.monitor.results.reader import read
 from aomg.monitor.sinks.base import title_of
 from aomg.monitor.sinks.result_folder import days
@@ -49,7 +49,7 @@ def show(
     by
         The labels that name a line; of keys that share them the worst counts.
     quantile
-        What is worst is judged by it: p99, p99.9 or 0.999.
+        The estimate used to rank keys: p99, p99.9 or 0.999 (the highest is the worst), or below_250 (the lowest is).
     """
     whole = since is None and last is None
     with console.status("reading results") as status:
@@ -133,7 +133,8 @@ def _table(chosen: str, keys: list[Ranked], span: tuple[int, int], width: int) -
         burst = " burst" if key.worst["burst"] else ""
         cells += [Text(f"{key.worst['count']:,}")] if wide else []
         cells.append(Text(_short(key.worst["end"], span) + burst))
-        cells.append(Text(sparkline(key.series, span, min(values), max(values), bars)))
+        worst = min if is_share(chosen) else max
+        cells.append(Text(sparkline(key.series, span, min(values), max(values), bars, worst)))
         table.add_row(*cells)
     return table
 
@@ -156,8 +157,9 @@ def sparkline(
     low: float,
     high: float,
     width: int = _WIDTH,
+    worst: Callable[[float, float], float] = max,
 ) -> str:
-    """Bars over time, the highest value in each part of the time; a space where there is no window.
+    """Bars over time, the worst value in each part of the time; a space where there is no window.
 
     All keys have the same scale, from the lowest value of any to the highest.
 
@@ -169,7 +171,7 @@ def sparkline(
     for end, value, _, _ in series:
         place = (end - first) * width // (last - first + 1) if last > first else 0
         before = peaks[place]
-        peaks[place] = value if before is None else max(before, value)
+        peaks[place] = value if before is None else worst(before, value)
     scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
     return "".join(" " if peak is None else _BARS[int((peak - low) * scale)] for peak in peaks)
 

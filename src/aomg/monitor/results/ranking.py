@@ -1,4 +1,7 @@
-"""Which keys are worst: each key's worst window by one quantile, and how the quantile went over time."""
+"""Which keys are worst: each key's worst window by one estimate, and how the estimate went over time.
+
+Of a quantile the highest value is the worst, of a share below a threshold the lowest.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +23,7 @@ class Ranked:
     """A key, or several keys of which the worst counts at each window end.
 
     worst
-        The stored row (as JSON has it) of the window where the chosen quantile was highest.
+        The stored row (as JSON has it) of the window where the chosen estimate was worst.
     series
         End in microseconds, value, low, high of the chosen quantile at each window end, in their order.
     """
@@ -40,14 +43,17 @@ class Ranking:
 
 
 def chosen_quantile(rows: pa.Table, asked: str | None) -> str:
-    """The name of a quantile as it is stored, for p99, p99.9, p99_9 or 0.999; unless asked, p99 or the highest."""
+    """The name of an estimate as it is stored, for p99, p99.9, p99_9, 0.999 or below_-0.5.
+
+    Unless asked, it is p99 or the highest quantile.
+    """
     names = pc.unique(rows["estimates"].combine_chunks().flatten().field("name")).to_pylist()
     quantiles = [name for name in names if name.startswith("p")]
     if asked is None:
         if not quantiles:
             raise ResultsError("these results hold no quantiles")
         return "p99" if "p99" in quantiles else quantiles[-1]
-    name = asked.strip().replace(".", "_")
+    name = asked.strip().replace("-", "minus_").replace(".", "_")
     try:
         if not asked.startswith(("p", "below")):
             name = "p" + format((Decimal(asked) * 100).normalize(), "f").replace(".", "_")
@@ -58,10 +64,15 @@ def chosen_quantile(rows: pa.Table, asked: str | None) -> str:
     return name
 
 
+def is_share(name: str) -> bool:
+    """Whether an estimate is a share of events at or below a threshold: the lower, the worse."""
+    return name.startswith("below_")
+
+
 def ranked(
     rows: pa.Table, by: Sequence[str] | None = None, quantile: str | None = None, most: int | None = None
 ) -> Ranking:
-    """Keys with the highest value of a quantile first. `rows` are those of one query, as `results.read` gives them.
+    """Keys with the worst value of an estimate first. `rows` are those of one query, as `results.read` gives them.
 
     With fewer labels in `by` than the keys have, keys that share them are one, and the worst of them counts at each
     end: the quantile of all their events together cannot be told from results (but from summaries).
@@ -74,7 +85,8 @@ def ranked(
     group = _groups(columns, len(rows))
     ends = codes(rows["end"])
     numbers = _numbers(rows, name)
-    value = np.where(np.isfinite(numbers[:, 0]), numbers[:, 0], -np.inf)
+    badness = -numbers[:, 0] if is_share(name) else numbers[:, 0]
+    value = np.where(np.isfinite(badness), badness, -np.inf)
     order = np.lexsort((value, ends, group))
     is_worst = np.ones(len(order), bool)
     is_worst[:-1] = (np.diff(group[order]) != 0) | (np.diff(ends[order]) != 0)

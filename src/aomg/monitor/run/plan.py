@@ -96,11 +96,13 @@ def _summaries(events: DataFrame, config: Config, query: QueryConfig) -> DataFra
 
 
 def _estimate(name: str, kind: t.DataType) -> Column:
-    """A quantile or a share, with its name; shares have no method."""
+    """A quantile or a share, with its name; shares have no method.
+
+    Every part has an alias: an array takes structs only if their fields have the same names.
+    """
     method = quoted(name)["method"] if "method" in kind.fieldNames() else f.lit(None).cast("string")  # type: ignore[attr-defined]
-    return f.struct(
-        f.lit(name).alias("name"), *(quoted(name)[part].alias(part) for part in ("value", "low", "high")), method
-    )
+    numbers = (quoted(name)[part].alias(part) for part in ("value", "low", "high"))
+    return f.struct(f.lit(name).alias("name"), *numbers, method.alias("method"))
 
 
 def _strings(columns: list[Column]) -> Column:

@@ -32,7 +32,7 @@ class KafkaSink:
             return
         options = {"kafka.bootstrap.servers": self._kafka.servers, "topic": self._kafka.topic, **self._kafka.options}
         frame = SparkSession.active().createDataFrame(messages, "key string, value string")
-        frame.write.format("kafka").options(**revealed(options)).save()
+        frame.write.format("kafka").mode("append").options(**revealed(options)).save()
 
     def close(self) -> None:
         """Nothing is held."""

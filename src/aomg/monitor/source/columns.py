@@ -3,7 +3,7 @@
 import bz2
 import csv
 import gzip
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from aomg.monitor.errors import ConfigError
 MOST_FOOTERS = 200
 MOST_HEADS = 50
 _LONGEST_HEAD = 1 << 20
+_CHUNK = 1 << 16
 _NOT_READ_HERE = (".zst", ".lz4", ".snappy", ".deflate", ".xz")
 
 
@@ -126,10 +127,21 @@ def _head(file: Path, given: dict[str, str]) -> list[str] | None:
     opened: Callable[[Path, str], Any] = {".gz": gzip.open, ".bz2": bz2.open}.get(file.suffix, Path.open)  # type: ignore[assignment]
     try:
         with opened(file, "rb") as raw:
-            while line := raw.readline(_LONGEST_HEAD):
+            for line in _lines(raw, given.get("linesep", "\n").encode(encoding)):
                 text = line.decode(encoding).lstrip("\ufeff").rstrip("\r\n")
                 if text.strip() and not (given.get("comment") and text.startswith(given["comment"])):
                     return next(csv.reader([text], delimiter=separator, quotechar=quote))
     except (OSError, EOFError, ValueError, LookupError, csv.Error):
         return None
     return None
+
+
+def _lines(raw: Any, separator: bytes) -> Iterator[bytes]:
+    """The lines of a file, which end in a separator of any length; none beyond the longest head."""
+    kept = b""
+    while more := raw.read(_CHUNK):
+        *lines, kept = (kept + more).split(separator)
+        yield from lines
+        if len(kept) > _LONGEST_HEAD:
+            return
+    yield kept

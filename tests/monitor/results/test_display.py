@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from made import MINUTE, NAMES, NOON, alert, quick_disk, row, table
 from rich.console import Console
 
+from aomg.monitor.results import ranking
 from aomg.monitor.results.display import show, sparkline
 from aomg.monitor.results.ranking import ranked
-from aomg.monitor.results import ranking
 from aomg.monitor.results.reader import ResultsError, newest_batch, read
 from aomg.monitor.sinks.base import ConsoleSink
 from aomg.monitor.sinks.parquet import ParquetSink

@@ -19,6 +19,7 @@ from aomg.monitor.run.progress import Watcher
 from aomg.monitor.sinks.base import ConsoleSink, Sink
 from aomg.monitor.sinks.headroom import HeadroomFile
 from aomg.monitor.sinks.jsonl import JsonLinesSink
+from aomg.monitor.sinks.kafka import KafkaSink
 from aomg.monitor.sinks.parquet import ParquetSink
 from aomg.monitor.sinks.quarantine import Quarantine
 from aomg.monitor.sinks.summaries import SummarySink
@@ -71,8 +72,6 @@ def _sink(asked: SinkConfig, console: Console, names: dict[str, tuple[str, ...]]
     if asked.kind == "console":
         return ConsoleSink(console, names)
     if asked.kind == "kafka" and asked.kafka is not None:
-        from aomg.monitor.sinks.kafka import KafkaSink
-
         return KafkaSink(asked.kafka, names)
     if asked.path is None:
         raise ConfigError(f"a sink of kind {asked.kind} needs a path", asked.line)

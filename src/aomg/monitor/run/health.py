@@ -26,12 +26,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from aomg.monitor.run.progress import Progress
 from aomg.times import time_text
-
-if TYPE_CHECKING:
-    from aomg.monitor.run.progress import Progress
 
 FILE, OLDER = "health.jsonl", "health.1.jsonl"
 FAILED = "it failed"
@@ -87,7 +85,7 @@ class Health:
         """Events that came too late, when they were last counted; None where they were not yet."""
         return self._late_count
 
-    def __call__(self, progress: "Progress") -> None:
+    def __call__(self, progress: Progress) -> None:
         """Take what was done with a micro-batch; its line waits for what Spark says of it."""
         with self._lock:
             self._done[progress.batch] = (self._clock(), progress)

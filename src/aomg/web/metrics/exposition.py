@@ -6,19 +6,16 @@ A prometheus-client custom collector. What is not known is left out, rather than
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
+from aomg.web.memory.history import QueryHistory
 from aomg.web.metrics.labels import clean, label_text
 from aomg.web.metrics.names import COUNTERS, MEANINGS
 from aomg.web.metrics.samples import Told, of_alerts, of_health, of_query, of_targets
 from aomg.web.metrics.series_cap import Sample, shares
-
-if TYPE_CHECKING:
-    from aomg.web.memory.history import QueryHistory
 
 MOST_SERIES = 10_000
 """Of keys, alerts and targets together, unless another number is given."""

@@ -3,18 +3,16 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aomg.web.memory.history import QueryHistory, Window
 from aomg.web.metrics.labels import clean, label_names, label_values
 from aomg.web.metrics.names import PARTS
 from aomg.web.metrics.series_cap import Claim, Labels, Sample
 from aomg.web.views.decimals import intervals
-
-if TYPE_CHECKING:
-    from aomg.web.memory.history import QueryHistory, Window
 
 Told = Mapping[str, Any]
 """A record as the API has it, in JSON's types."""
@@ -22,7 +20,7 @@ Told = Mapping[str, Any]
 _ESTIMATE = re.compile(r"(p|below_)(minus_)?([0-9]+)(?:_([0-9]+))?")
 
 
-def of_query(history: "QueryHistory", unit: str | None, firing: Sequence[Told]) -> Iterator[Claim]:
+def of_query(history: QueryHistory, unit: str | None, firing: Sequence[Told]) -> Iterator[Claim]:
     """The keys of a query's newest window: those with an alert that fires first, then those that were seen first."""
     window, keys = history.newest, history.keys
     if window is None or not len(window.keys):
@@ -121,7 +119,7 @@ def of_health(health: Told) -> Iterator[Sample]:
                 yield name, {label: clean(of)}, value
 
 
-def _firing_first(history: "QueryHistory", window: "Window", firing: Sequence[Told]) -> NDArray[np.int64]:
+def _firing_first(history: QueryHistory, window: Window, firing: Sequence[Told]) -> NDArray[np.int64]:
     """The rows of the window in the order in which they are told. Numbers of keys go by when they were first seen."""
     names = history.keys.names
     ours = [alert["labels"] for alert in firing if history.name in alert["queries"]]

@@ -70,6 +70,7 @@ def client(directory: Path) -> None:
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
         "spark.local.dir": str(directory / "scratch"),
         "spark.ui.enabled": "false",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
     }
     builder = SparkSession.builder.remote("local[2]")
     for name, value in settings.items():

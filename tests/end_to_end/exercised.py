@@ -95,8 +95,8 @@ def endings_of(kind: Any) -> Iterator[str]:
     around = inspect.getclosurevars(kind).nonlocals
     if kind.__module__ == kinds.__name__ and "choices" in around:
         yield from (f"={word}" for word in around["choices"])
-    elif kind.__module__ == options.__name__ and "allowed" in around:
-        yield from (f".{name}" for name in around["allowed"])
+    elif kind.__module__ == options.__name__ and "small" in around:
+        yield from (f".{name}" for name in around["small"].values())
     else:
         for inner in around.values():
             yield from endings_of(inner)

@@ -1,0 +1,34 @@
+"""What was kept on disk is small, can be loaded on any machine, and says nothing about the one it was written on."""
+
+import re
+
+import pytest
+from oracle_fixtures import FIXTURES, contents_of
+from oracle_local import go_on, kept_cases
+from oracle_records import RECORDED, compare, read
+
+KEPT = kept_cases()
+
+
+@pytest.fixture(scope="module")
+def operators():
+    return contents_of(FIXTURES / "operators.tar.gz")
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_kept_operator_goes_on_as_if_it_had_never_stopped(operators, name):
+    compare(go_on(KEPT[name], operators[name]), read("operators")[name])
+
+
+def test_every_kept_operator_is_loaded(operators):
+    assert set(operators) == set(KEPT)
+
+
+def test_fixtures_name_no_folder_of_the_machine_that_wrote_them():
+    for archive in FIXTURES.glob("*.tar.gz"):
+        for name, content in contents_of(archive).items():
+            assert not re.search(rb"file:/*(?!@)\w|/(tmp|home|root|Users|var|work|private)/", content), (archive, name)
+
+
+def test_fixtures_and_records_are_small():
+    assert sum(file.stat().st_size for folder in (FIXTURES, RECORDED) for file in folder.iterdir()) < 1_500_000

@@ -67,10 +67,11 @@ def test_tests_whose_programs_do_not_run_are_skipped_with_the_reason_and_the_rem
         put(name, LACKING)
     put("prometheus-alertmanager", UNPACKED)
     names = [
-        "monitor/test_receivers.py::test_a_real_alertmanager_shows_a_firing_alert_until_it_is_resolved",
-        "web/test_prometheus.py::test_promtool_finds_nothing_wrong_with_the_rules",
-        "web/test_prometheus.py::test_prometheus_scrapes_with_a_token_and_answers_with_the_same_values_and_the_fault_fires",
-        "evaluation/test_report.py::test_printed_it_is_light_and_fits_the_paper",
+        "monitor/delivery/test_receivers.py::test_a_real_alertmanager_shows_a_firing_alert_until_it_is_resolved",
+        "web/metrics/test_prometheus.py::test_promtool_finds_nothing_wrong_with_the_rules",
+        "web/metrics/test_prometheus.py"
+        "::test_prometheus_scrapes_with_a_token_and_answers_with_the_same_values_and_the_fault_fires",
+        "evaluation/report/test_html.py::test_printed_it_is_light_and_fits_the_paper",
     ]
     command = [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", *(str(HERE / name) for name in names)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from unittest import mock
 
-from web.test_history import MINUTE, NOON, row, table
+from web.stored_rows import MINUTE, NOON, row, table
 
 from aomg.monitor.sinks.parquet import ParquetSink
 

@@ -1,5 +1,5 @@
 """The monitor: from a stream of telemetry to an alarm that can be believed.
 
-Reading the files in the order of the data: `config` (what is asked), `sources`, `rows`, `rules`, `judge`, `sinks`,
-`notify`, and `pipeline`, which puts them together. Importing this package loads none of them, and no Spark.
+The packages in the order of the data: `config` (what is asked), `source`, `rules`, `alerts`, `sinks`, `delivery`, and
+`run`, which puts them together; `results` reads back what was stored. Importing this package loads none of them.
 """

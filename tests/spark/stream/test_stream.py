@@ -32,7 +32,7 @@ from aomg import FewK, Operator, Query
 from aomg.errors import InputError
 from aomg.spark import open_end, quantiles
 from aomg.spark.level2 import Answer
-from aomg.spark.stream import difference, layout_of
+from aomg.spark.stream.processor import difference, layout_of
 
 pytestmark = pytest.mark.xdist_group("spark")
 

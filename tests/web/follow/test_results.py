@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from web.made import DAY, NOON, made
-from web.memory.test_history import MINUTE, row, table, told, told_by_rows
+from web.stored_rows import MINUTE, row, table, told, told_by_rows
 
 from aomg.monitor.results.reader import read
 from aomg.monitor.sinks.compaction import compact

@@ -32,8 +32,10 @@ def page(chromium):
         path = urlsplit(route.request.url).path
         if path == "/":
             route.fulfill(body="<!doctype html><title>numbers</title>", content_type="text/html")
-        else:
+        elif (PAGE / path.removeprefix("/static/")).is_file():
             route.fulfill(path=PAGE / path.removeprefix("/static/"), content_type="text/javascript")
+        else:
+            route.fulfill(status=404)
 
     opened.route(f"{ORIGIN}/**", answer)
     opened.goto(f"{ORIGIN}/")
@@ -148,7 +150,7 @@ def test_one_number_is_exact_whatever_its_digits_are_however_it_is_rounded_to_be
 SURFACES = """async () => {
   const named = (file) => import(`/static/${file}.js`);
   const [{keyRow}, {keyTable}, {keyCards}, {tipContent}, {alertCard}] = await Promise.all(
-    ["key_row", "key_table", "key_cards", "key_tip", "alert_card"].map(named));
+    ["overview/row", "key/table", "key/cards", "key/tip", "alerts/card"].map(named));
   const numbers = {values: [1936], low: [1930], high: [1939], methods: ["band"]};
   const estimate = {name: "p99", title: "p99", quantile: 0.99, ...numbers};
   const data = {estimates: [estimate], ends: ["2026-11-16T12:00:00Z"], counts: [10], bursts: [false]};

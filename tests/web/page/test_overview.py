@@ -441,7 +441,7 @@ def test_columns_of_several_windows_are_found_by_the_time_of_any_of_them(opened,
 
     def column(end, of=data, key='{"podset":"7"}'):
         found = page.evaluate(
-            "asked => import('/static/heat.js').then(({whereIs}) => whereIs(...asked))",
+            "asked => import('/static/overview/heat_map.js').then(({whereIs}) => whereIs(...asked))",
             [{"key": key, "end": f"2026-11-16T12:{end}Z"}, of],
         )
         return found and found[1]

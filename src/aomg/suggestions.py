@@ -17,14 +17,24 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return small[near[0]] if near else None
 
 
+def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return a question that names what was probably meant, or another remedy.
+
+    >>> suggestion("serach", ["search"], "write a stream"), suggestion("x", ["search"], "write a stream")
+    ('did you mean search?', 'write a stream')
+    """
+    near = nearest(name, known)
+    return f"did you mean {near}?" if near else otherwise
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a question to append to an error, or nothing.
 
     >>> did_you_mean("serach", ["search"]), did_you_mean("x", ["search"])
     ('; did you mean search?', '')
     """
-    near = nearest(name, known)
-    return f"; did you mean {near}?" if near else ""
+    question = suggestion(name, known, "")
+    return f"; {question}" if question else ""
 
 
 def there_are(name: str, known: Iterable[str]) -> str:
@@ -34,6 +44,5 @@ def there_are(name: str, known: Iterable[str]) -> str:
     ('did you mean p90? there are p50, p90', 'there are none')
     """
     names = list(known)
-    near = nearest(name, names)
     listed = f"there are {', '.join(names)}" if names else "there are none"
-    return f"did you mean {near}? {listed}" if near else listed
+    return f"{suggestion(name, names, '')} {listed}".lstrip()

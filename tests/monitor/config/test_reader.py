@@ -406,7 +406,7 @@ def test_several_problems_are_told_at_once_in_the_order_of_their_lines(written):
 
 def test_no_more_than_ten_problems_are_told_or_looked_for(written, monkeypatch):
     looked = []
-    monkeypatch.setattr(schema, "nearest", lambda name, known: looked.append(name))
+    monkeypatch.setattr(schema, "suggestion", lambda name, known, otherwise: looked.append(name) or otherwise)
     text = FULL + "".join(f"unknown{number}: 1\n" for number in range(5_000))
     assert len(refused(written(text)).problems) == MOST_PROBLEMS
     assert len(looked) <= MOST_PROBLEMS

@@ -16,7 +16,7 @@ from aomg.monitor.config.schema import Field, Kind, Refused
 from aomg.monitor.config.secret import Secret, mentions_environment, names_a_secret, redacted, with_environment
 from aomg.monitor.config.yaml_lines import Node
 from aomg.monitor.errors import ConfigError
-from aomg.suggestions import nearest
+from aomg.suggestions import did_you_mean
 from aomg.whole_numbers import count_of
 
 T = TypeVar("T")
@@ -132,8 +132,7 @@ def one_of(*choices: str) -> Kind[str]:
 
     def kind(given: Field) -> str:
         if given.node.text not in choices or isinstance(given.node.value, (dict, list)):
-            near = nearest(given.node.text, choices)
-            hint = f"; did you mean {near}?" if near else ""
+            hint = did_you_mean(given.node.text, choices)
             given.refuse(f"must be {' or '.join(choices)}, and is {given.shown()}{hint}")
         return given.node.text
 

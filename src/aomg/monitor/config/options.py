@@ -10,7 +10,7 @@ from aomg.monitor.config.kinds import secret_text, table
 from aomg.monitor.config.schema import Field, Kind, Refused
 from aomg.monitor.config.secret import Secret
 from aomg.monitor.errors import ConfigError
-from aomg.suggestions import nearest
+from aomg.suggestions import suggestion
 
 _FILES = ("pathGlobFilter", "recursiveFileLookup", "maxFileAge", "latestFirst", "fileNameOnly")
 _TEXT_FILES = (*_FILES, "encoding", "lineSep", "locale")
@@ -183,8 +183,8 @@ def _refusal(name: str, value: str | Secret, kind: str, small: Mapping[str, str]
         return f"is written {small[name.lower()]}"
     if name.lower() in _INSTEAD:
         return f"is not set here; {_INSTEAD[name.lower()]}"
-    near = nearest(name, small.values())
-    if near:
-        return f"is not known; did you mean {near}?"
+    question = suggestion(name, small.values(), "")
+    if question:
+        return f"is not known; {question}"
     listed = [each for each in small.values() if not each.startswith("kafka.")]
     return f"is not known of {kind}; there are {', '.join(listed) or ', '.join(small.values())}"

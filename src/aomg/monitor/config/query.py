@@ -12,7 +12,7 @@ from aomg.monitor.config.schema import Field, Kind, Section
 from aomg.monitor.config.source import NUMERIC
 from aomg.monitor.errors import ConfigError
 from aomg.query import FewK, Query
-from aomg.suggestions import nearest
+from aomg.suggestions import suggestion
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESULT = re.compile(r"(?i)window|count|min|max|sub_windows|burst|p[0-9][0-9_]*|below_.*")
@@ -75,8 +75,7 @@ def _column(columns: Mapping[str, str] | None, numeric: bool = False) -> Kind[st
         name = text(given)
         if columns is not None:
             if name not in columns:
-                near = nearest(name, columns)
-                hint = f"did you mean {near}?" if near else f"there are {', '.join(columns)}"
+                hint = suggestion(name, columns, f"there are {', '.join(columns)}")
                 given.refuse(f"is {given.shown()}, which is no column of the source; {hint}")
             if numeric and columns[name] not in NUMERIC:
                 given.refuse(f"is {given.shown()}, a column of {columns[name]}s; a quantile is of numbers")

@@ -9,7 +9,7 @@ from aomg.monitor.config.model import RuleConfig
 from aomg.monitor.config.query import name_of
 from aomg.monitor.config.schema import Field, Kind, Section
 from aomg.monitor.errors import ConfigError
-from aomg.suggestions import nearest
+from aomg.suggestions import suggestion
 
 _FLEET = ("of", "silent", "remember")
 _ALERT = ("expr", "when", "for", "keep_firing_for", "share", *_FLEET)
@@ -100,8 +100,7 @@ def _query_name(queries: Collection[str] | None) -> Kind[str]:
     def read(given: Field) -> str:
         name = text(given)
         if queries is not None and name not in queries:
-            near = nearest(name, queries)
-            hint = f"did you mean {near}?" if near else f"there are {', '.join(queries)}"
+            hint = suggestion(name, queries, f"there are {', '.join(queries)}")
             given.refuse(f"is {given.shown()}, which is no query; {hint}")
         return name
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar, overload
 from aomg.monitor.config.secret import names_a_secret, redacted
 from aomg.monitor.config.yaml_lines import Node
 from aomg.monitor.errors import MOST_PROBLEMS, ConfigError
-from aomg.suggestions import nearest
+from aomg.suggestions import suggestion
 
 T = TypeVar("T")
 NEEDED: Any = object()
@@ -116,8 +116,8 @@ class Section:
         if there:
             self.field.refuse(f"has {' and '.join(there)}; give only {of}")
         for key in self._entries:
-            if near := nearest(key, known):
-                raise ConfigError(f"{self.field.name} needs {of}; did you mean {near}?", self.line_of(key))
+            if question := suggestion(key, known, ""):
+                raise ConfigError(f"{self.field.name} needs {of}; {question}", self.line_of(key))
         self.field.refuse(f"needs {of}")
 
     def line_of(self, key: str) -> int:
@@ -145,8 +145,7 @@ class Section:
             if why and key in why:
                 self.complain(ConfigError(f"'{key}'{where} {why[key]}", node.line))
             else:
-                near = nearest(key, known)
-                remedy = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
+                remedy = suggestion(key, known, f"there are {', '.join(known)}")
                 self.complain(ConfigError(f"unknown key {key[:60]!r}{where}; {remedy}", node.line))
         if not self._good:
             raise Refused

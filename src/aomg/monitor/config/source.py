@@ -10,7 +10,7 @@ from aomg.monitor.config.model import GenerateConfig, KafkaConfig, Options, Sour
 from aomg.monitor.config.options import options
 from aomg.monitor.config.schema import Field, Kind, Section
 from aomg.monitor.errors import ConfigError
-from aomg.suggestions import nearest
+from aomg.suggestions import suggestion
 
 KINDS = ("parquet", "csv", "jsonl", "kafka", "generate")
 TYPES = ("string", "int", "long", "double", "boolean", "timestamp")
@@ -149,8 +149,8 @@ def time_zone(given: Field) -> str:
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         known = False
     if not known:
-        near = nearest(name, sorted(zoneinfo.available_timezones() - {*_NOT_REAL_ZONES}))
-        hint = f"did you mean {near}?" if near else "give a name such as UTC, Europe/Berlin or America/New_York"
+        zones = sorted(zoneinfo.available_timezones() - {*_NOT_REAL_ZONES})
+        hint = suggestion(name, zones, "give a name such as UTC, Europe/Berlin or America/New_York")
         given.refuse(f"is no known time zone, {given.shown()}; {hint}")
     return name
 
@@ -161,8 +161,7 @@ def _time_format(given: Field) -> str:
     if form not in _FORMATS and (
         "y" not in bare or len(form) > 100 or not re.fullmatch(r"[GyMLdQqEFahKkHmsSVzOXxZD\W\d_]*", bare) or "'" in bare
     ):
-        near = nearest(form, _FORMATS)
-        hint = f"did you mean {near}?" if near else "a letter that is no field of a time, such as T, stands in quotes"
+        hint = suggestion(form, _FORMATS, "a letter that is no field of a time, such as T, stands in quotes")
         if "%" in form:
             hint = "% is not read here: %Y-%m-%d is yyyy-MM-dd, %H:%M:%S is HH:mm:ss"
         elif "Y" in bare:

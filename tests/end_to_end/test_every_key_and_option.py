@@ -26,6 +26,7 @@ from listening import Listening, listening
 from pyspark.sql import SparkSession
 from topics import topics_in
 from typer.testing import Result
+from web.serving import wait_until
 
 import aomg.evaluation
 from aomg.monitor import command
@@ -311,7 +312,7 @@ def page(csv: Ran, receiver: Listening, table: Table) -> Iterator[httpx.Client]:
         address = process.stdout.readline().removeprefix("the page is at ").strip()
         headers = {"Authorization": f"Bearer {TOKEN}", "Host": "pages.test"}
         with httpx.Client(base_url=address, headers=headers, timeout=20, trust_env=False) as client:
-            assert client.get("/api/status").status_code == 200
+            wait_until(lambda: all(query["estimates"] for query in client.get("/api/status").json()["queries"]))
             table.note(words)
             yield client
         process.send_signal(signal.SIGINT)

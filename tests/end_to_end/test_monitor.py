@@ -393,6 +393,6 @@ def test_a_state_folder_of_other_queries_is_refused_before_anything_starts(spark
     telemetry(tmp_path, streams.podsets(rate=100), 2, 1)
     run(configured(tmp_path), spark)
     kept = written_rows(tmp_path, "inbound")
-    with pytest.raises(ConfigError, match=r"query inbound was .*120000000/15000000.* and is .*60000000/15000000"):
+    with pytest.raises(ConfigError, match=r"query inbound was .*size 2m, period 15s.* and is .*size 1m, period 15s"):
         run(configured(tmp_path, size="1m"), spark)
     assert written_rows(tmp_path, "inbound") == kept

@@ -164,7 +164,7 @@ def test_every_option_that_is_allowed_is_listed_and_no_other():
 
 
 def test_the_errors_that_are_explained_exist():
-    code = "\n".join(file.read_text() for file in sorted((ROOT / "src/aomg/monitor").glob("*.py")))
+    code = "\n".join(file.read_text() for file in sorted((ROOT / "src/aomg/monitor").rglob("*.py")))
     (table,) = tables(section("operations", "When it stops"))
     assert [bare(row[0]) for row in table if bare(row[0]) not in code] == []
 

@@ -1,6 +1,7 @@
 """Durations as people write them: the same in Python, in YAML and on the command line, and printed so that they fit."""
 
 from datetime import timedelta
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from aomg import Query, QueryError
-from aomg.durations import CENTURY, MICROSECONDS, duration_text, microseconds
+from aomg.durations import CENTURY, LONGEST, MICROSECONDS, duration_text, microseconds
 from aomg.errors import DurationError
 from aomg.monitor import command
 from aomg.monitor.config.kinds import duration
@@ -18,7 +19,7 @@ from aomg.monitor.config.yaml_lines import Node, parse
 from aomg.monitor.errors import ConfigError
 
 SECOND = 1_000_000
-LENGTHS = st.integers(0, CENTURY) | st.integers(0, 10**40) | st.integers(0, 10**6).map(lambda n: n * 60 * SECOND)
+LENGTHS = st.integers(0, CENTURY) | st.integers(0, LONGEST) | st.integers(0, 10**6).map(lambda n: n * 60 * SECOND)
 
 
 def in_yaml(text: str) -> int:
@@ -177,3 +178,31 @@ def test_any_text_is_a_duration_in_python_and_yaml_or_is_refused_in_both(text):
     else:
         assert 0 <= length <= CENTURY
         assert in_yaml(text) == length == Query(2, 1, lateness=text).lateness
+
+
+@pytest.mark.parametrize("given", [np.timedelta64(1, "M"), np.timedelta64(2, "Y"), np.timedelta64(5)])
+def test_a_timedelta64_without_a_fixed_length_is_refused(given):
+    with pytest.raises(DurationError, match="no fixed length; give its days"):
+        microseconds(given)
+
+
+@given(number=st.integers(-(10**12), 10**12), unit=st.sampled_from(["W", "D", "h", "m", "s", "ms", "us", "ns", "ps"]))
+def test_a_timedelta64_is_taken_exactly_or_refused(number, unit):
+    lengths = {"W": 604_800_000_000, "D": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000}
+    exact = (
+        Fraction(number) * {**lengths, "ms": 1_000, "us": 1, "ns": Fraction(1, 10**3), "ps": Fraction(1, 10**6)}[unit]
+    )
+    length = np.timedelta64(number, unit)
+    if exact.denominator == 1 and abs(exact) <= LONGEST:
+        assert microseconds(length) == exact
+    else:
+        with pytest.raises(DurationError, match=r"whole number of microseconds|longer than 70,000 years"):
+            microseconds(length)
+
+
+@pytest.mark.parametrize("given", ["9999999999999d", "1000000000w", np.timedelta64(2**60, "ms")])
+def test_what_does_not_fit_a_64_bit_time_is_refused(given):
+    with pytest.raises(DurationError, match=r"longer than 70,000 years; write a shorter duration"):
+        microseconds(given)
+    with pytest.raises(QueryError, match=r"^size: .* is longer than 70,000 years"):
+        Query(size=given, period=given)

@@ -373,3 +373,9 @@ def test_errors_of_a_query_are_value_errors_of_this_package():
         Query(10, 3)
     with pytest.raises(AomgError):
         Query(10, 3)
+
+
+@pytest.mark.parametrize("size", [1e6, np.float64(1000)])
+def test_a_float_is_told_how_to_count_elements_or_seconds(size):
+    with pytest.raises(QueryError, match=rf"write {int(size)} for elements, or a duration such as '{int(size)}s'"):
+        Query(size=size, period=1000)

@@ -41,8 +41,12 @@ UNITS = {unit: MICROSECONDS[unit] for unit in ("us", "ms", "s")}
 """The units that a query's values may have, in microseconds."""
 
 CENTURY = 100 * 366 * MICROSECONDS["day"]
+LONGEST = 1 << 61
+"""Microseconds: a time and a duration add up to a 64-bit integer."""
 
 _PRINTED = ("d", "h", "m", "s")
+_NUMPY_UNITS = {unit: Fraction(MICROSECONDS[unit.lower()]) for unit in ("W", "D", "h", "m", "s", "ms", "us")}
+_NUMPY_UNITS |= {unit: Fraction(1, 1000**power) for power, unit in enumerate(("ns", "ps", "fs", "as"), 1)}
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^\W\d_]+)\s*")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _LONGEST_TEXT = 200
@@ -63,11 +67,13 @@ def microseconds(given: Any, *, limited: bool = False) -> int:
     elif isinstance(given, timedelta):
         length = given // timedelta(microseconds=1)
     elif isinstance(given, np.timedelta64) and not np.isnat(given):
-        length = int(given.astype("timedelta64[us]").astype(np.int64))
+        length = _of_timedelta64(given)
     elif _is_number(given):
         raise _without_unit(str(given), str(given))
     else:
         raise DurationError(f"{given!r} is not a duration; {_EXAMPLES}, or give a timedelta")
+    if abs(length) > LONGEST:
+        raise DurationError(f"{_shown(given)} is longer than 70,000 years; write a shorter duration")
     if limited and length > CENTURY:
         raise DurationError(f"{_shown(given)} is longer than a hundred years; write a shorter duration")
     return length
@@ -103,6 +109,17 @@ def _of_text(text: str) -> int:
         raise DurationError(f"{shown} is not a duration; {_EXAMPLES}")
     if exact.denominator != 1:
         raise DurationError(f"{shown} is not a whole number of microseconds, the smallest unit; round it")
+    return exact.numerator
+
+
+def _of_timedelta64(given: "np.timedelta64") -> int:
+    unit, count = np.datetime_data(given.dtype)
+    number = int(given.astype(np.int64)) * count
+    if unit not in _NUMPY_UNITS:  # years, months, or none
+        raise DurationError(f"{given!r} has no fixed length; give its days, hours or seconds")
+    exact = number * _NUMPY_UNITS[unit]
+    if exact.denominator != 1:
+        raise DurationError(f"{given!r} is not a whole number of microseconds, the smallest unit; round it")
     return exact.numerator
 
 

@@ -169,6 +169,13 @@ class Query:
         """Check everything once and keep it in one form."""
         put = object.__setattr__
         put(self, "_given", {f.name: getattr(self, f.name) for f in fields(self) if f.init})
+        for name in ("size", "period"):
+            number = getattr(self, name)
+            if isinstance(number, (float, np.floating)) and float(number).is_integer():
+                whole = int(number)
+                raise QueryError(
+                    f"{name}={number!r} has no unit; write {whole} for elements, or a duration such as '{whole}s'"
+                )
         counted = _is_whole(self.period)
         if counted != _is_whole(self.size):
             raise QueryError(

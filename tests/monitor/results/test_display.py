@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from made import MINUTE, NAMES, NOON, alert, quick_disk, row, table
 from rich.console import Console
 
-from aomg.monitor.results import ranking
+from aomg import numbers
+from aomg.monitor.results import display, ranking
 from aomg.monitor.results.display import show, sparkline
 from aomg.monitor.results.ranking import ranked
 from aomg.monitor.results.reader import ResultsError, newest_batch, read
@@ -234,3 +235,43 @@ def test_the_console_has_a_line_for_each_result_and_alert():
         "2026-11-16T12:00:00Z  FIRING  SwitchFault {podset=17, severity=page}  two lines",
         "2026-11-16T12:00:00Z  RESOLVED  SwitchFault {podset=17, severity=page}",
     ]
+
+
+@given(st.integers(30, 200), st.integers(1, 5), st.integers(0, 5), st.booleans(), st.data())
+def test_a_number_is_shown_whole_or_not_at_all_however_narrow_the_terminal(width, quantiles, shares, wide, data):
+    """A number that is cut reads as another one: 56… is no p99 of 566.5."""
+    names = [f"p{50 + at}" for at in range(quantiles)] + [f"below_{at}00" for at in range(shares)]
+    parts = [
+        {"name": name, "value": value, "low": value * 0.999 if wide else value, "high": value, "method": None}
+        for name, value in ((name, data.draw(st.floats(1e-12, 1e15))) for name in names)
+    ]
+    estimates = {one["name"]: one for one in parts}
+    worst = {"estimates": estimates, "end": time_text(NOON), "burst": False, "count": 1_234}
+    key = display.Ranked("q", {"podset": "checkout"}, worst, [(NOON, 1.0, 1.0, 1.0)])
+    shown, left_out = display._table(names[0], [key], (NOON, NOON), width)
+    text = printed(lambda console: console.print(shown), width=max(width, 100))
+    texts = {one["name"]: numbers.shown(one["value"], one["low"], one["high"]) for one in parts}
+    assert names[0] not in left_out
+    for name, expected in texts.items():
+        if name not in left_out:
+            assert expected.value in text
+    narrow = printed(lambda console: console.print(shown), width=width)
+    if width >= 80:
+        assert "…" not in narrow and "checkout" in narrow
+
+
+def test_a_query_without_the_estimate_is_named_and_the_others_are_shown(tmp_path):
+    sink = ParquetSink(tmp_path / "results", NAMES)
+    share = {"name": "below_250", "value": 0.5, "low": 0.5, "high": 0.5, "method": None}
+    sink.write(0, table(row(("1",), NOON, estimates=[share]), row(("x", "u"), NOON, "pairs", p99=7.0)))
+    text = printed(show, tmp_path / "results", quantile="below_250")
+    assert "worst keys by below_250" in text and "pairs has no below_250" in text
+    (only,) = json.loads(printed(show, tmp_path / "results", quantile="below_250", as_json=True))
+    assert only["quantile"] == "below_250"
+    with pytest.raises(ResultsError, match=r"these results hold no 'p33'; .*there are below_250, p50, p99"):
+        printed(show, tmp_path / "results", quantile="p33")
+
+
+def test_what_there_is_no_room_for_is_named(results):
+    assert "no room for" not in printed(show, results, width=160)
+    assert "no room for p50: use a wider terminal" in printed(show, results, query="pairs", width=40)

@@ -9,13 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from aomg.monitor.results.ranking import Ranked, Ranking, chosen_quantile, is_share, ranked
+from aomg.monitor.results.ranking import Ranked, Ranking, is_share, no_estimate, ranked, stored_name
 from aomg.monitor.results.reader import read
 from aomg.monitor.sinks.base import title_of
 from aomg.monitor.sinks.result_folder import days
@@ -25,6 +26,10 @@ from aomg.times import DAY, day_text, time_text
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 24
+_FEWEST_BARS = 4
+_GAP = 2
+_WIDEST_LABEL = 16  # longer ones are cut where there is no room left
+_WIDEST_CURVE_TITLE = 6
 _A_DAY = timedelta(days=1)
 
 
@@ -56,18 +61,29 @@ def show(
         rows = read(folder, query, labels, since, until, _A_DAY if whole else last, _said_on(status))
     told = []
     names = sorted(pc.unique(rows["query"]).to_pylist())
-    for name in names:
+    parts = {name: rows.filter(pc.equal(rows["query"], name)) if len(names) > 1 else rows for name in names}
+    chosen_of = {name: stored_name(part, quantile) for name, part in parts.items()}
+    if not any(chosen_of.values()):
+        raise no_estimate(rows, quantile)
+    for name, part in parts.items():
+        chosen = chosen_of[name]
+        if chosen is None:
+            if not as_json:
+                console.print(f"{name} has no {quantile or 'quantiles'}", style="dim", markup=False, highlight=False)
+            continue
         with console.status(f"ranking the keys of {escape(name)}"):
-            part = rows.filter(pc.equal(rows["query"], name)) if len(names) > 1 else rows
-            span, chosen = _span(part), chosen_quantile(part, quantile)
-            ranking = ranked(part, by, chosen, most)
+            span, ranking = _span(part), ranked(part, by, chosen, most)
         if as_json:
             told.append(_json(name, chosen, ranking, span))
         else:
             ends = f"windows that end {time_text(span[0])} to {time_text(span[1])}"
             title = f"{name}: worst keys by {title_of(chosen)}, {ends}"
             console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
-            console.print(_table(chosen, ranking.first, span, console.width))
+            table, left_out = _table(chosen, ranking.first, span, console.width)
+            console.print(table)
+            if left_out:
+                names_left = ", ".join(map(title_of, left_out))
+                console.print(f"no room for {names_left}: use a wider terminal, or --json", style="dim", markup=False)
             if ranking.keys > most:
                 console.print(f"and {ranking.keys - most:,} more keys; --most shows more of them", markup=False)
     if whole and not as_json and _has_older(folder, rows):
@@ -110,33 +126,61 @@ def _json(query: str, chosen: str, ranking: Ranking, span: tuple[int, int]) -> d
     return told
 
 
-def _table(chosen: str, keys: list[Ranked], span: tuple[int, int], width: int) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in keys[0].labels if keys else ():
-        table.add_column(Text(name), no_wrap=True, overflow="ellipsis")
-    estimates = list(dict.fromkeys(name for key in keys for name in key.worst["estimates"]))
-    for name in estimates:
+def _table(chosen: str, keys: list[Ranked], span: tuple[int, int], width: int) -> tuple[Table, list[str]]:
+    """The table, and the estimates that it has no room for: a number is shown whole or not at all."""
+    labels = {name: [_label(key.labels[name]) for key in keys] for name in (keys[0].labels if keys else ())}
+    names = list(dict.fromkeys(name for key in keys for name in key.worst["estimates"]))
+    estimates = {name: [_estimate(key.worst["estimates"].get(name)) for key in keys] for name in names}
+    widths = {name: _widest(title_of(name), cells) for name, cells in estimates.items()}
+    times = [Text(_short(key.worst["end"], span) + (" burst" if key.worst["burst"] else "")) for key in keys]
+    counts = [Text(f"{key.worst['count']:,}") for key in keys]
+    curve = title_of(chosen) if len(title_of(chosen)) <= _WIDEST_CURVE_TITLE else "trend"
+
+    wanted = {name: _widest(name, cells) for name, cells in labels.items()}
+    label_widths = {name: min(width, _WIDEST_LABEL) for name, width in wanted.items()}
+    fixed = [*label_widths.values(), widths.get(chosen, 0), _widest("worst at", times), max(len(curve), _FEWEST_BARS)]
+    room = width - sum(fixed) - _GAP * (len(fixed) - 1)
+
+    def fits(column: int) -> bool:
+        nonlocal room
+        if column + _GAP > room:
+            return False
+        room -= column + _GAP
+        return True
+
+    there = [name for name in names if name == chosen or fits(widths[name])]
+    with_counts = fits(_widest("events", counts))
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
+    for name in labels:
+        more = min(wanted[name] - label_widths[name], max(room, 0))
+        room -= more
+        table.add_column(Text(name), no_wrap=True, overflow="ellipsis", width=label_widths[name] + more)
+    for name in there:
         style = "bold" if name == chosen else ""
-        table.add_column(Text(title_of(name)), justify="right", style=style, no_wrap=True)
-    wide = width >= 20 + 14 * len(estimates) + 20
-    if wide:
+        table.add_column(Text(title_of(name)), justify="right", style=style, no_wrap=True, min_width=widths[name])
+    if with_counts:
         table.add_column("events", justify="right", no_wrap=True)
     table.add_column("worst at", no_wrap=True)
-    table.add_column(Text(title_of(chosen)), no_wrap=True)
+    table.add_column(Text(curve), no_wrap=True, overflow="crop")
     values = [value for key in keys for _, value, _, _ in key.series]
     ends = sorted({end for key in keys for end, *_ in key.series})
     steps = (span[1] - span[0]) // min((b - a for a, b in pairwise(ends)), default=1) + 1
-    bars = min(_WIDTH, steps, max(width - 14 * len(estimates) - (32 if wide else 20), 4))
-    for key in keys:
-        cells = [Text("-" if value is None else value) for value in key.labels.values()]
-        cells += [_estimate(key.worst["estimates"].get(name)) for name in estimates]
-        burst = " burst" if key.worst["burst"] else ""
-        cells += [Text(f"{key.worst['count']:,}")] if wide else []
-        cells.append(Text(_short(key.worst["end"], span) + burst))
-        worst = min if is_share(chosen) else max
-        cells.append(Text(sparkline(key.series, span, min(values), max(values), bars, worst)))
-        table.add_row(*cells)
-    return table
+    bars = min(_WIDTH, steps, max(len(curve), _FEWEST_BARS) + max(room, 0))
+    worst = min if is_share(chosen) else max
+    for at, key in enumerate(keys):
+        line = Text(sparkline(key.series, span, min(values), max(values), bars, worst))
+        numbers = [*(estimates[name][at] for name in there), *([counts[at]] if with_counts else [])]
+        table.add_row(*(cells[at] for cells in labels.values()), *numbers, times[at], line)
+    return table, [name for name in names if name not in there]
+
+
+def _label(value: str | None) -> Text:
+    return Text("-" if value is None else value)
+
+
+def _widest(title: str, cells: Sequence[Text]) -> int:
+    lines = [title, *(line for cell in cells for line in cell.plain.split("\n"))]
+    return max(cell_len(line) for line in lines)
 
 
 def _estimate(part: dict[str, Any] | None) -> Text:
@@ -144,10 +188,10 @@ def _estimate(part: dict[str, Any] | None) -> Text:
 
 
 def estimate_cell(value: float | None, low: float | None, high: float | None) -> Text:
-    """A cell of a table: the value, and below it the interval."""
+    """A cell of a table: the value, and below it the interval; "exact" where the interval is that number alone."""
     texts = shown(value, low, high)
     cell = Text(texts.value)
-    cell.append(f"\n{texts.interval}", style="dim")
+    cell.append("\nexact" if value is not None and low == value == high else f"\n{texts.interval}", style="dim")
     return cell
 
 

@@ -42,26 +42,39 @@ class Ranking:
     keys: int
 
 
-def chosen_quantile(rows: pa.Table, asked: str | None) -> str:
-    """The name of an estimate as it is stored, for p99, p99.9, p99_9, 0.999 or below_-0.5.
+def stored_name(rows: pa.Table, asked: str | None) -> str | None:
+    """The name under which an estimate is stored, for p99, p99.9, p99_9, 0.999 or below_-0.5; None if it is not.
 
     Unless asked, it is p99 or the highest quantile.
     """
-    names = pc.unique(rows["estimates"].combine_chunks().flatten().field("name")).to_pylist()
-    quantiles = [name for name in names if name.startswith("p")]
+    names = _names(rows)
     if asked is None:
-        if not quantiles:
-            raise ResultsError("these results hold no quantiles")
-        return "p99" if "p99" in quantiles else quantiles[-1]
-    name = asked.strip().replace("-", "minus_").replace(".", "_")
+        quantiles = [name for name in names if name.startswith("p")]
+        return "p99" if "p99" in quantiles else next(reversed(quantiles), None)
+    name = _written(asked)
+    return name if name in names else None
+
+
+def no_estimate(rows: pa.Table, asked: str | None) -> ResultsError:
+    """The error for an estimate that no row has."""
+    if asked is None:
+        return ResultsError("these results hold no quantiles")
+    return ResultsError(f"these results hold no {asked!r}; {there_are(_written(asked), _names(rows))}")
+
+
+def _names(rows: pa.Table) -> list[str]:
+    names: list[str] = pc.unique(rows["estimates"].combine_chunks().flatten().field("name")).to_pylist()
+    return names
+
+
+def _written(asked: str) -> str:
+    """An estimate as it is stored: 0.999 and p99.9 are p99_9."""
     try:
         if not asked.startswith(("p", "below")):
-            name = "p" + format((Decimal(asked) * 100).normalize(), "f").replace(".", "_")
+            return "p" + format((Decimal(asked) * 100).normalize(), "f").replace(".", "_")
     except InvalidOperation:
         pass
-    if name not in names:
-        raise ResultsError(f"these results hold no {asked!r}; {there_are(name, names)}")
-    return name
+    return asked.strip().replace("-", "minus_").replace(".", "_")
 
 
 def is_share(name: str) -> bool:
@@ -79,7 +92,9 @@ def ranked(
 
     Costs a few operations on columns for all rows, and some tenths of a millisecond for each of the `most` first keys.
     """
-    name = chosen_quantile(rows, quantile)
+    name = stored_name(rows, quantile)
+    if name is None:
+        raise no_estimate(rows, quantile)
     labels = list(by) if by else label_names(rows)
     columns = [label(rows, one) for one in labels]
     group = _groups(columns, len(rows))

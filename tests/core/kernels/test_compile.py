@@ -29,9 +29,9 @@ def amount(x):
 """
 DECORATOR = """
 from pathlib import Path
-from aomg.core.kernels._compile import compiler
+from aomg.core.kernels._compile import compiler, source_stamp
 
-compiled = compiler(Path(__file__).parent, nogil=True)
+compiled = compiler(source_stamp(Path(__file__).parent), nogil=True)
 """
 PLAIN_DECORATOR = """
 from numba import njit
@@ -136,7 +136,7 @@ def test_where_numba_has_no_such_cache_kernels_are_compiled_without_one(monkeypa
 
     monkeypatch.setattr(_compile, "njit", njit_without_the_attribute)
 
-    @_compile.compiler(Path(_compile.__file__).parent)
+    @_compile.compiler("a stamp")
     def double(x):
         return 2 * x
 

@@ -23,9 +23,8 @@ def source_stamp(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def compiler(folder: Path, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that compiles a function of the package in `folder` with these options of Numba's njit."""
-    stamp = source_stamp(folder)
+def compiler(stamp: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that compiles a function of the package with this stamp, with options of Numba's njit."""
 
     def compile_kernel(function: Callable[..., Any]) -> Any:
         kernel = njit(cache=True, **options)(function)
@@ -40,8 +39,8 @@ def compiler(folder: Path, **options: Any) -> Callable[[Callable[..., Any]], Any
     return compile_kernel
 
 
-_HERE = Path(__file__).parent
+_STAMP = source_stamp(Path(__file__).parent)
 # _nrt=False: these loops allocate nothing, and counting references to every slice would cost more than they do.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
-compiled = compiler(_HERE, **_OPTIONS)
-inlined = compiler(_HERE, **_OPTIONS, forceinline=True)  # a call costs 10 ns
+compiled = compiler(_STAMP, **_OPTIONS)
+inlined = compiler(_STAMP, **_OPTIONS, forceinline=True)  # a call costs 10 ns

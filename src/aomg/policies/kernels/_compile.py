@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from aomg.core.kernels._compile import compiler
+from aomg.core.kernels._compile import compiler, source_stamp
 
-compiled = compiler(Path(__file__).parent, nogil=True, error_model="numpy")
+compiled = compiler(source_stamp(Path(__file__).parent), nogil=True, error_model="numpy")

@@ -232,9 +232,8 @@ def _print_verdict(console: Console, found: Sequence[Comparison]) -> None:
     reached = len(found) - verdicts.count("no")
     console.print(f"\n{reached} of {len(found)} intervals reach their bound")
     if "unsure" in verdicts:
-        console.print(
-            "unsure: the interval reaches the bound, the median does not; more starts or rounds make it narrower"
-        )
+        text = "unsure: the interval reaches the bound, the median does not; more starts or rounds make it narrower"
+        console.print(text)
 
 
 def _write(build: Path, sides: Pair, name: str, clock: str, comparisons: Sequence[Comparison]) -> None:

@@ -6,6 +6,7 @@ import re
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 FIXTURES = Path(__file__).with_name("fixtures")
@@ -13,6 +14,7 @@ _FOLDER, _QUOTED = b"@FOLDER@", b"@QUOTED-FOLDER@"
 _LEFT_OUT = re.compile(
     r"(.*/)?(\..*\.crc|\.?lock|spark\.log)"
 )  # checksums of texts that change, and what has no content
+SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11.4 and newer
 
 
 def pack(archive: Path, contents: Mapping[str, tuple[bytes, int]]) -> None:
@@ -52,7 +54,7 @@ def unpack_folder(archive: Path, folder: Path) -> None:
     """Unpack what `pack_folder` packed, as if it had been written in this folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
+        tar.extractall(folder, **SAFELY)
     for file in folder.rglob("*"):
         if file.is_file() and (content := file.read_bytes()) and b"FOLDER@" in content:
             content = content.replace(_QUOTED, quote(str(folder)).encode()).replace(_FOLDER, str(folder).encode())

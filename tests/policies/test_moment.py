@@ -206,7 +206,7 @@ def test_the_bounds_behind_a_degraded_answer_hold_for_every_rank(values):
         return
     n, sums, ranks = ordered.size, np.array([ordered.sum(), (ordered**2).sum()]), np.arange(1, ordered.size + 1)
     lows, highs = moment.bounds(sums, n, ordered[0], ordered[-1], ranks)
-    rounding = 1e-11 * np.abs(ordered).max()
+    rounding = 1e-11 * np.abs(ordered).max() + 8 * np.finfo(float).smallest_subnormal
     assert (lows - rounding <= ordered).all() and (ordered <= highs + rounding).all()
     assert (np.diff(lows) >= 0).all() and (np.diff(highs) >= 0).all()
 

@@ -106,10 +106,9 @@ def test_every_edit_of_the_package_changes_its_stamp(tmp_path, edit):
 
 
 def test_every_kernel_of_the_core_and_of_the_policies_has_the_stamp():
-    core, policies = Path(steps.__file__).parent, Path(gk.__file__).parent
     kernels = 0
-    for folder in (core, policies):
-        package = "aomg." + ".".join(folder.parts[folder.parts.index("aomg") + 1 :])
+    for one in (steps, gk):
+        package, folder = one.__package__, Path(one.__file__).parent
         for file in sorted(folder.rglob("*.py")):
             if file.name.startswith("_"):
                 continue

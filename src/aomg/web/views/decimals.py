@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aomg.numbers import MOST_DIGITS
+
 Reals = NDArray[np.float64]
-_DIGITS = 7
 
 
 def nearest(numbers: NDArray[Any]) -> Reals:
@@ -68,7 +69,7 @@ def _rounded(numbers: NDArray[Any], rounding: np.ufunc) -> Reals:
     if not usual.any():
         return exact
     part = exact[usual]
-    places = _DIGITS - 1 - np.floor(np.log10(np.abs(part))).astype(np.int64)
+    places = MOST_DIGITS - 1 - np.floor(np.log10(np.abs(part))).astype(np.int64)
     # dividing by a power of ten gives the number that people write; multiplying by a negative power would not
     many, few = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
     exact[usual] = rounding(part * many / few) / many * few

@@ -3,14 +3,14 @@
 import {inside} from "./panels.js";
 import {translucent} from "./styles.js";
 import {asText} from "../lib/plot.js";
-import {short} from "../lib/scales.js";
+import {tick} from "../lib/format.js";
 
 // One label for limits of the same height; the side of the line that is wrong is where the sign points.
 export function limitLabels(limits, series, shown, look) {
   const byValue = Map.groupBy(limits, (limit) => limit.value);
   return [...byValue].map(([value, same]) => {
     const estimate = series.find((one) => one.name === same[0].estimate);
-    const said = [...new Set(same.map((limit) => `${limit.rule}: ${series.find((one) => one.name === limit.estimate).title} ${limit.operator} ${short(value, estimate.unit)}`))];
+    const said = [...new Set(same.map((limit) => `${limit.rule}: ${series.find((one) => one.name === limit.estimate).title} ${limit.operator} ${tick(value, estimate.unit)}`))];
     return {
       xref: "paper", x: 0, xanchor: "left", yref: "y", y: shown.log ? Math.log10(value) : value, yanchor: "bottom", showarrow: false,
       text: asText(said.join(", ")), font: {size: 11, color: estimate.colour}, bgcolor: translucent(look.paper, 0.88), borderpad: 1, align: "left",

@@ -1,20 +1,15 @@
 // The ticks of axes of quantities, with their unit (500 µs, 1 ms, 2 ms).
 
 import {asText} from "./plot.js";
-import {quantity} from "./format.js";
+import {tick} from "./format.js";
 
 // The range and the ticks of an axis. tall: its length in pixels.
 export function scaled([low, high], log, unit, tall) {
   const values = log ? logTicks(low, high, tall) : evenTicks(low, high, Math.max(2, Math.floor(tall / 55)));
   return {
     range: log ? [Math.log10(low), Math.log10(high)] : [low, high], tickvals: values, zeroline: false,
-    ticktext: values.map((value) => asText(short(value, unit))),
+    ticktext: values.map((value) => asText(tick(value, unit))),
   };
-}
-
-// 4000 us is "4 ms": round numbers need no zeros behind the point.
-export function short(value, unit) {
-  return quantity(value, unit).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 }
 
 function logTicks(low, high, tall) {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aomg import Operator, Query
 from aomg.core.codes import DenseCodec, DigitsCodec, RawCodec, middles
-from aomg.core.layout import new_state, table_of
+from aomg.core.layout import new_words, table_of
 
 INT64 = np.iinfo(np.int64)
 LARGEST = float(np.finfo(np.float64).max)
@@ -21,7 +21,7 @@ int64s = st.integers(int(INT64.min), int(INT64.max))
 
 def dense(digits: int, guarantee: float | None = None) -> DenseCodec:
     query = Query(1, 1, digits=digits, guarantee=guarantee)
-    return DenseCodec(new_state(query), table_of(digits, query.guarantee))
+    return DenseCodec(new_words(query), table_of(digits, query.guarantee))
 
 
 CODECS = {digits: dense(digits) if digits <= 3 else DigitsCodec(digits) for digits in range(1, 7)}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aomg import Query
 from aomg.core.histogram import histogram
-from aomg.core.keyed import COUNTS, Fleet, Rows
+from aomg.core.keyed import TALLY, KeyedWindows, KeyRows
 from aomg.core.tally import tally
 from aomg.errors import StateError
 
@@ -25,14 +25,14 @@ QUERIES = (
 
 def records_of(query: Query, parts: list[np.ndarray]) -> list[bytes]:
     """A summary for each part that has values, as the stream writes them."""
-    fleet = Fleet(query)
+    fleet = KeyedWindows(query)
     values, numbers = np.concatenate(parts), np.repeat(np.arange(len(parts)), [part.size for part in parts])
     tallies = tally(fleet.sliding, numbers, values)
     nothing = np.zeros(tallies.groups.size, np.int64)
-    rows = Rows(nothing, tallies.groups, nothing + COUNTS, nothing, tallies.offsets, tallies.data)
+    rows = KeyRows(nothing, tallies.groups, nothing + TALLY, nothing, tallies.offsets, tallies.data)
     closed = fleet.slide(rows, np.zeros(1, np.int64), np.zeros(1, np.int64), answering=False)
-    bounds = closed.kept_offsets.tolist()
-    return [closed.kept_data[a:b].tobytes() for a, b in pairwise(bounds)]
+    bounds = closed.summaries.offsets.tolist()
+    return [closed.summaries.data[a:b].tobytes() for a, b in pairwise(bounds)]
 
 
 def is_a_long_beyond_doubles(values: np.ndarray) -> bool:

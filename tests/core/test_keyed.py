@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aomg import FewK, Operator, Query, Results, StateError
-from aomg.core.keyed import COUNTS, LIVE, SUMMARY, Closed, Fleet, Rows
+from aomg.core.keyed import TALLY, LIVE, SUMMARY, ClosedWindows, KeyedWindows, KeyRows
 from aomg.core.tally import tally
 
 QUERIES = {
@@ -37,25 +37,25 @@ Row = tuple[int, int, int, int, bytes]
 
 
 @lru_cache(maxsize=32)
-def fleet_of(query: Query) -> Fleet:
-    return Fleet(query)
+def fleet_of(query: Query) -> KeyedWindows:
+    return KeyedWindows(query)
 
 
-def rows_of(content: Iterable[Row]) -> Rows:
-    """Rows in the order that a fleet takes: by key, what is live before the rest, by number; else as they come."""
+def rows_of(content: Iterable[Row]) -> KeyRows:
+    """KeyRows in the order that a fleet takes: by key, what is live before the rest, by number; else as they come."""
     ordered = sorted(content, key=lambda row: (row[0], row[1] != LIVE, row[2]))
     keys, kinds, numbers, flags = (np.array([row[i] for row in ordered], np.int64) for i in range(4))
     offsets = np.cumsum([0, *(len(row[4]) for row in ordered)])
     data = np.frombuffer(b"".join(row[4] for row in ordered), np.uint8).copy()
-    return Rows(keys, numbers, kinds, flags, offsets, data)
+    return KeyRows(keys, numbers, kinds, flags, offsets, data)
 
 
-def kept(closed: Closed, kind: int = LIVE) -> list[Row]:
+def kept(closed: ClosedWindows, kind: int = LIVE) -> list[Row]:
     """The summaries that closed, as rows to be handed in again."""
-    bounds = zip(closed.kept_offsets[:-1], closed.kept_offsets[1:], strict=True)
-    told = zip(closed.kept_keys.tolist(), closed.kept_numbers.tolist(), closed.kept_flags.tolist(), bounds, strict=True)
+    bounds = zip(closed.summaries.offsets[:-1], closed.summaries.offsets[1:], strict=True)
+    told = zip(closed.summaries.keys.tolist(), closed.summaries.numbers.tolist(), closed.summaries.flags.tolist(), bounds, strict=True)
     return [
-        (key, kind, number, flag, closed.kept_data[first:last].tobytes()) for key, number, flag, (first, last) in told
+        (key, kind, number, flag, closed.summaries.data[first:last].tobytes()) for key, number, flag, (first, last) in told
     ]
 
 
@@ -68,7 +68,7 @@ class Batch:
     values: np.ndarray
 
     def counts(self, query: Query, pieces: int = 1, seed: int = 0) -> list[Row]:
-        """Rows of counts, as if the events had been tallied in so many places."""
+        """KeyRows of counts, as if the events had been tallied in so many places."""
         if self.values.size == 0:
             return []
         place = np.random.default_rng(seed).integers(0, pieces, self.values.size)
@@ -81,7 +81,7 @@ class Batch:
             tallies = tally(fleet_of(query).sliding, groups, self.values[here])
             for at, group in enumerate(tallies.groups.tolist()):
                 data = tallies.data[tallies.offsets[at] : tallies.offsets[at + 1]].tobytes()
-                content.append((group // span, COUNTS, group % span + lowest, 0, data))
+                content.append((group // span, TALLY, group % span + lowest, 0, data))
         return content
 
 
@@ -132,9 +132,9 @@ def events(draw, most: int = 250) -> Events:
     return Events(size, batches)
 
 
-def told(closed: Iterable[Closed], key: int) -> Results:
+def told(closed: Iterable[ClosedWindows], key: int) -> Results:
     """The results of one key."""
-    parts = [(c.results, c.keys == key) for c in closed]
+    parts = [(c.results, c.result_keys == key) for c in closed]
     rows = np.concatenate([results.rows[own] for results, own in parts])
     query, densities = parts[0][0].query, None
     if query.guarantee is None:
@@ -142,29 +142,29 @@ def told(closed: Iterable[Closed], key: int) -> Results:
     return Results(query, rows, densities)
 
 
-def slid(query: Query, content: Iterable[Row], stream: Events) -> Closed:
+def slid(query: Query, content: Iterable[Row], stream: Events) -> ClosedWindows:
     """All rows in one slide."""
     nowhere = np.zeros(stream.size, np.int64)
     return fleet_of(query).slide(rows_of(content), nowhere, stream.ends)
 
 
-def slid_in_steps(query: Query, content: list[Row], stops: list[np.ndarray]) -> list[Closed]:
+def slid_in_steps(query: Query, content: list[Row], stops: list[np.ndarray]) -> list[ClosedWindows]:
     """Slide up to one stop of each key after the other; between them only what has to be kept is kept."""
-    fleet = Fleet(query)
+    fleet = KeyedWindows(query)
     closed, live = [], []
     begin = np.full(stops[0].size, -(2**60))
     for stop in stops:
         due = [row for row in content if begin[row[0]] <= row[2] < stop[row[0]]]
         if live or due:
             closed.append(fleet.slide(rows_of(live + due), begin, stop))
-            live = [row for row in live + kept(closed[-1]) if row[2] >= stop[row[0]] - fleet.keeps]
+            live = [row for row in live + kept(closed[-1]) if row[2] >= stop[row[0]] - fleet.live_span]
         begin = stop
     return closed
 
 
-def same(one: Closed, other: Closed) -> bool:
+def same(one: ClosedWindows, other: ClosedWindows) -> bool:
     """Everything that is handed out."""
-    return one.results == other.results and one.keys.tolist() == other.keys.tolist() and kept(one) == kept(other)
+    return one.results == other.results and one.result_keys.tolist() == other.result_keys.tolist() and kept(one) == kept(other)
 
 
 # -- one slide ------------------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def check_one_slide(query: Query, stream: Events) -> None:
     if not content:
         return
     closed = slid(query, content, stream)
-    assert (np.diff(closed.keys) >= 0).all()
+    assert (np.diff(closed.result_keys) >= 0).all()
     for key in range(stream.size):
         assert told([closed], key) == stream.alone(query, key)
 
@@ -204,8 +204,8 @@ def test_how_many_rows_of_counts_there_are_and_in_which_order_changes_nothing(qu
 
 @every_query
 def test_no_rows_have_no_results(query):
-    closed = Fleet(query).slide(rows_of([]), np.empty(0, np.int64), np.empty(0, np.int64))
-    assert len(closed.results) == closed.keys.size == 0
+    closed = KeyedWindows(query).slide(rows_of([]), np.empty(0, np.int64), np.empty(0, np.int64))
+    assert len(closed.results) == closed.result_keys.size == 0
     assert kept(closed) == []
 
 
@@ -256,16 +256,16 @@ def test_a_fleet_holds_nothing_between_slides(query, stream, other):
     used = fleet_of(query)
     slid(query, others, other)
     used.slide(rows_of(others), np.zeros(other.size, np.int64), other.ends, answering=False)
-    fresh = Fleet(query).slide(rows_of(content), np.zeros(stream.size, np.int64), stream.ends)
+    fresh = KeyedWindows(query).slide(rows_of(content), np.zeros(stream.size, np.int64), stream.ends)
     assert same(slid(query, content, stream), fresh)
 
 
 # -- sums of summaries ----------------------------------------------------------------------------------------------
 
 
-def slid_with_sums(query: Query, content: list[Row], stops: list[np.ndarray], parts: int) -> list[Closed]:
+def slid_with_sums(query: Query, content: list[Row], stops: list[np.ndarray], parts: int) -> list[ClosedWindows]:
     """Slide in steps; before each, the live summaries that stay in the window are added up, in so many parts."""
-    fleet = Fleet(query)
+    fleet = KeyedWindows(query)
     closed, live = [], []
     begin = np.full(stops[0].size, -(2**60))
     for stop in stops:
@@ -280,19 +280,19 @@ def slid_with_sums(query: Query, content: list[Row], stops: list[np.ndarray], pa
             sums += added_up(fleet, own) if own else []
         if live or due:
             closed.append(fleet.slide(rows_of(leaving + sums + due), begin, stop))
-            live = [row for row in live + kept(closed[-1]) if row[2] >= stop[row[0]] - fleet.keeps]
+            live = [row for row in live + kept(closed[-1]) if row[2] >= stop[row[0]] - fleet.live_span]
         begin = stop
     return closed
 
 
-def added_up(fleet: Fleet, live: list[Row]) -> list[Row]:
+def added_up(fleet: KeyedWindows, live: list[Row]) -> list[Row]:
     sums = fleet.add_up(rows_of(live))
     bounds = zip(sums.offsets[:-1], sums.offsets[1:], strict=True)
     told = zip(sums.keys.tolist(), sums.numbers.tolist(), sums.flags.tolist(), bounds, strict=True)
     return [(key, LIVE, number, flag, sums.data[first:last].tobytes()) for key, number, flag, (first, last) in told]
 
 
-ADDING = {name: query for name, query in QUERIES.items() if Fleet(query).adds_up}
+ADDING = {name: query for name, query in QUERIES.items() if KeyedWindows(query).adds_up}
 
 
 @some_examples
@@ -395,8 +395,8 @@ def test_bursts_of_any_stream_survive_being_cut(query, seed, data):
 
 def closed_elsewhere(query: Query, content: list[Row]) -> list[Row]:
     nowhere = np.zeros(1 + max(row[0] for row in content), np.int64)
-    closed = Fleet(query).slide(rows_of(content), nowhere, nowhere, answering=False)
-    assert len(closed.results) == closed.keys.size == 0
+    closed = KeyedWindows(query).slide(rows_of(content), nowhere, nowhere, answering=False)
+    assert len(closed.results) == closed.result_keys.size == 0
     return kept(closed, SUMMARY)
 
 
@@ -436,7 +436,7 @@ def test_bursts_are_found_in_summaries_that_closed_elsewhere(query):
 
 @every_query
 def test_what_closes_is_a_summary_of_the_query_and_damage_is_refused(query):
-    fleet, stream = Fleet(query), bursting_stream(4)
+    fleet, stream = KeyedWindows(query), bursting_stream(4)
     summaries = closed_elsewhere(query, stream.counts(query))
     for *_, content in summaries:
         fleet.check(content)
@@ -457,11 +457,11 @@ def test_what_closes_is_a_summary_of_the_query_and_damage_is_refused(query):
 def test_only_what_is_wanted_is_handed_out(query):
     stream = bursting_stream(5)
     rows, nowhere = rows_of(stream.counts(query)), np.zeros(2, np.int64)
-    whole = Fleet(query).slide(rows, nowhere, stream.ends)
-    results = Fleet(query).slide(rows, nowhere, stream.ends, keeping=False)
-    summaries = Fleet(query).slide(rows, nowhere, stream.ends, answering=False)
+    whole = KeyedWindows(query).slide(rows, nowhere, stream.ends)
+    results = KeyedWindows(query).slide(rows, nowhere, stream.ends, listing=False)
+    summaries = KeyedWindows(query).slide(rows, nowhere, stream.ends, answering=False)
     assert results.results == whole.results
-    assert results.keys.tolist() == whole.keys.tolist()
+    assert results.result_keys.tolist() == whole.result_keys.tolist()
     assert kept(results) == []
     assert len(summaries.results) == 0
     assert [(*row[:3], row[4]) for row in kept(summaries)] == [(*row[:3], row[4]) for row in kept(whole)]
@@ -508,11 +508,11 @@ def test_large_summaries_find_room():
     query = Query("100 s", "1 s", guarantee=0.005)
     stream = wide_stream(60_000, 2, 700)
     content, nowhere = stream.counts(query), np.zeros(2, np.int64)
-    whole = Fleet(query).slide(rows_of(content), nowhere, stream.ends)
-    assert whole.kept_data.size > 2 << 20
-    elsewhere = Fleet(query).slide(rows_of(content), nowhere, stream.ends, answering=False)
-    assert elsewhere.kept_data.tobytes() == whole.kept_data.tobytes()
-    again = Fleet(query).slide(rows_of(kept(elsewhere, SUMMARY)), nowhere, stream.ends)
+    whole = KeyedWindows(query).slide(rows_of(content), nowhere, stream.ends)
+    assert whole.summaries.data.size > 2 << 20
+    elsewhere = KeyedWindows(query).slide(rows_of(content), nowhere, stream.ends, answering=False)
+    assert elsewhere.summaries.data.tobytes() == whole.summaries.data.tobytes()
+    again = KeyedWindows(query).slide(rows_of(kept(elsewhere, SUMMARY)), nowhere, stream.ends)
     assert same(again, whole)
     steps = slid_in_steps(query, content, [np.array([150, 170]), stream.ends])
     for key in range(2):
@@ -535,7 +535,7 @@ def test_long_idle_stretches_find_room_for_their_results():
     numbers = np.array([0, 1, 4000, 0, 100, 9000])
     stream = Events(3, [Batch(np.array([0, 0, 0, 1, 1, 2]), numbers, np.arange(6))])
     content = stream.counts(query)
-    whole = Fleet(query).slide(rows_of(content), np.zeros(3, np.int64), stream.ends)
+    whole = KeyedWindows(query).slide(rows_of(content), np.zeros(3, np.int64), stream.ends)
     assert len(whole.results) > 4 * (2 * len(content) + 1024)
     steps = slid_in_steps(query, content, [np.full(3, 2000), np.full(3, 5000), stream.ends])
     for key in range(3):
@@ -548,7 +548,7 @@ def test_many_small_sub_windows_find_room():
     values = random.integers(0, 10**6, 30_000)
     stream = Events(300, [Batch(np.arange(30_000) % 300, random.integers(0, 40, 30_000), values)])
     content = stream.counts(query, 2)
-    whole = Fleet(query).slide(rows_of(content), np.zeros(300, np.int64), stream.ends)
-    assert whole.kept_data.size > 1 << 20
+    whole = KeyedWindows(query).slide(rows_of(content), np.zeros(300, np.int64), stream.ends)
+    assert whole.summaries.data.size > 1 << 20
     for key in range(0, 300, 7):
         assert told([whole], key) == stream.alone(query, key)

@@ -12,7 +12,7 @@ from aomg import FewK, Operator, Query
 from aomg.core.counts import Counts, count_codes
 from aomg.core.kernels.registers import INTEGERS, REALS
 from aomg.core.kernels.tallies import FEW
-from aomg.core.keyed import COUNTS, Fleet, Rows
+from aomg.core.keyed import TALLY, KeyedWindows, KeyRows
 from aomg.core.tally import Tallies, counts_of, merge_tallies, tally
 
 QUERIES = {
@@ -30,8 +30,8 @@ LARGEST = np.finfo(np.float64).max
 
 
 @lru_cache
-def fleet_of(query: Query) -> Fleet:
-    return Fleet(query)
+def fleet_of(query: Query) -> KeyedWindows:
+    return KeyedWindows(query)
 
 
 def tallied(query: Query, groups: np.ndarray, values: np.ndarray) -> Tallies:
@@ -215,22 +215,22 @@ def test_groups_side_by_side_and_far_apart_have_the_same_bytes(query, values, fa
 # -- merging --------------------------------------------------------------------------------------------------------
 
 
-def rows_of(parts: list[Tallies]) -> Rows:
+def rows_of(parts: list[Tallies]) -> KeyRows:
     """Tallies whose groups are sub-windows of one key, as a fleet takes them."""
     contents = sorted(((number, content) for part in parts for number, content in entries(part).items()))
     numbers = np.array([number for number, _ in contents], np.int64)
     nothing = np.zeros(numbers.size, np.int64)
     offsets = np.cumsum([0, *(len(content) for _, content in contents)])
     data = np.frombuffer(b"".join(content for _, content in contents), np.uint8).copy()
-    return Rows(nothing, numbers, nothing + COUNTS, nothing, offsets, data)
+    return KeyRows(nothing, numbers, nothing + TALLY, nothing, offsets, data)
 
 
 def summaries(query: Query, parts: list[Tallies]) -> dict[int, bytes]:
     """What closes if these tallies of one key's sub-windows are merged."""
     zero = np.zeros(1, np.int64)
     closed = fleet_of(query).slide(rows_of(parts), zero, zero, answering=False)
-    bounds = zip(closed.kept_numbers.tolist(), closed.kept_offsets[:-1], closed.kept_offsets[1:], strict=True)
-    return {number: closed.kept_data[first:last].tobytes() for number, first, last in bounds}
+    bounds = zip(closed.summaries.numbers.tolist(), closed.summaries.offsets[:-1], closed.summaries.offsets[1:], strict=True)
+    return {number: closed.summaries.data[first:last].tobytes() for number, first, last in bounds}
 
 
 @st.composite

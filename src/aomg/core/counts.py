@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.kernels.folds import touched_supers
 from aomg.core.kernels.registers import BOTH, NOTHING
-from aomg.core.kernels.steps import list_open
 
 Integers = npt.NDArray[np.int64]
 _NONE = np.empty(0, np.int64)
@@ -130,11 +128,3 @@ class FineCounts:
     def nbytes(self) -> int:
         """Bytes of the above."""
         return 16 * self._codes.size + 8 * self._waits
-
-
-def open_pairs(state: Integers) -> tuple[Integers, Integers]:
-    """The dense pairs of the sub-window that is being counted."""
-    room = 256 * int(touched_supers(state))
-    codes, numbers = np.empty(room, np.int64), np.empty(room, np.int64)
-    pairs = list_open(state, codes, numbers)
-    return codes[:pairs].copy(), numbers[:pairs].copy()

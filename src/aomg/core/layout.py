@@ -119,8 +119,8 @@ def _fraction(quantile: Decimal) -> tuple[int, int]:
     return exact.numerator, exact.denominator
 
 
-def new_state(query: Query) -> Integers:
-    """InitialState: an empty operator's state for a query."""
+def new_words(query: Query) -> Integers:
+    """InitialState: the words of an empty operator's state."""
     digits, guarantee = dense_digits(query), geometry_guarantee(query)
     buckets = partition(digits, guarantee)
     per_decade = -(-len(buckets) // 16)
@@ -165,18 +165,18 @@ def new_state(query: Query) -> Integers:
     reals[GUARANTEE] = kept_guarantee(digits, guarantee)
     reals[BURST_EFFECT] = (query.few_k or FewK()).burst
 
-    for at, (column, quantile) in enumerate(sorted(enumerate(query.quantiles), key=lambda item: item[1])):
-        phi = offsets[AT_PHI] + PHI_WIDTH * at
+    for position, (column, quantile) in enumerate(sorted(enumerate(query.quantiles), key=lambda item: item[1])):
+        phi = offsets[AT_PHI] + PHI_WIDTH * position
         state[phi + PHI_NUMERATOR], state[phi + PHI_DENOMINATOR] = _fraction(quantile)
         state[phi + PHI_COLUMN] = column
-    for at, quantile in enumerate(depths):
-        depth = offsets[AT_DEPTH] + DEPTH_WIDTH * at
+    for position, quantile in enumerate(depths):
+        depth = offsets[AT_DEPTH] + DEPTH_WIDTH * position
         state[depth], state[depth + 1] = _fraction(quantile)
     _fill_geometry(state, digits, guarantee)
-    for at, threshold in enumerate(query.thresholds):
+    for position, threshold in enumerate(query.thresholds):
         cell = cell_of_double(state, table_of(digits, guarantee), threshold)
-        state[offsets[AT_THRESHOLD] + 2 * at] = code_of_cell(state, cell)
-        reals[offsets[AT_THRESHOLD] + 2 * at + 1] = threshold
+        state[offsets[AT_THRESHOLD] + 2 * position] = code_of_cell(state, cell)
+        reals[offsets[AT_THRESHOLD] + 2 * position + 1] = threshold
     for register in (RING_BEFORE, RING_OLDEST, RING_NEWEST):
         state[register] = -1
     for register in (LAST_BURST, LAST_RELEASE, NEWEST_NUMBER):

@@ -1,10 +1,10 @@
-"""Push values, get results: one stream of one query.
+"""One stream of one query: push values, get results.
 
-Incremental evaluation with the paper's four verbs: InitialState (core.layout.new_state), Accumulate (of elements in
+Incremental evaluation with the paper's four verbs: InitialState (core.layout.new_words), Accumulate (of events in
 Level 1, of summaries in Level 2), Deaccumulate (of summaries only) and ComputeResult (a summary when a sub-window
-closes, then a result). A query of up to three digits, with a guarantee and counted in elements, runs all four in one
-compiled loop (core.kernels.steps), one of raw values without a guarantee in another (core.paper.raw); any other
-closes its sub-windows one by one here.
+closes, then a result). All paths take the same step (core.kernels.steps). Windows counted in events run it in one
+compiled loop where the dense codes are all that the query keeps, and for whole sub-windows of raw values without a
+guarantee; all others close one sub-window at a time here.
 """
 
 from typing import Any
@@ -12,50 +12,36 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.counts import Counts, FineCounts, merge_pairs, open_pairs
+from aomg.core.counts import Counts, FineCounts, merge_pairs
 from aomg.core.intake import time_of, times_of, values_of
-from aomg.core.kernels.closing import record_room
+from aomg.core.kernels.closing import summary_room
 from aomg.core.kernels.counting import clear_open, note_open
-from aomg.core.kernels.folds import touched_supers
-from aomg.core.kernels.registers import (
-    ACTIVE,
-    BOTH,
-    FILLED,
-    INTEGERS,
-    NEWEST_NUMBER,
-    NOTHING,
-    OPEN_DOMAIN,
-    OPEN_MAXIMUM,
-    OPEN_MINIMUM,
-    OPEN_NUMBER,
-    REALS,
-    REFUSED,
-)
-from aomg.core.kernels.sortable import EXACT_INTEGERS, double_of_key, key_of_double, round_down, round_up
+from aomg.core.kernels.registers import BOTH, INTEGERS, NOTHING, REALS
+from aomg.core.kernels.sortable import EXACT_INTEGERS, key_of_double, round_down, round_up
 from aomg.core.kernels.soundness import count_entries
 from aomg.core.kernels.steps import count_open, forget_open, merge_open, push_counted
-from aomg.core.paper.raw import RawSliding, extreme_keys, suits
-from aomg.core.saved import NEVER, pack, unpack
-from aomg.core.sliding import Sliding
-from aomg.core.summary import fine_part
+from aomg.core.paper.raw import RawLoop, extreme_keys
+from aomg.core.snapshot import NEVER, pack, unpack
+from aomg.core.sliding import Pairs, Sliding
 from aomg.errors import FinishedError, InputError, StateError
 from aomg.query import Query
 from aomg.result import Results
 
 Integers = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float64]
 
 _INTEGER = np.dtype(np.int64)
+_NO_PAIRS = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-def _furthest(values: Integers) -> int:
-    """The largest magnitude."""
+def _largest_magnitude(values: Integers) -> int:
     return max(abs(int(values.min())), abs(int(values.max())))
 
 
 class Operator:
     """The quantiles of one stream over a sliding window.
 
-    Memory is that of the live summaries and the open sub-window; a push costs about a nanosecond an element.
+    Memory is that of the live summaries and the open sub-window; a push costs about a nanosecond an event.
     Not to be pushed from two threads at once; different operators run side by side (the loops hold no lock).
 
     >>> from aomg import Operator, Query
@@ -68,38 +54,38 @@ class Operator:
         if not isinstance(query, Query):
             raise InputError(f"an operator needs an aomg.Query, not {type(query).__name__}")
         self.query = query
-        self._raw = RawSliding(query) if suits(query) else None
-        self._sliding = self._raw or Sliding(query)
+        self._sliding = Sliding(query)
         self._state = self._sliding.state
-        self._fine = FineCounts() if self._sliding.codec is not self._sliding.dense else None
+        self._fine = FineCounts() if self._sliding.has_fine_codes else None
+        self._raw_loop = RawLoop(self._sliding) if RawLoop.suits(query) else None
         self._fused = query.counted and not self._sliding.has_fine
-        self._filled = 0  # of the fused loop, as a Python number
+        self._open_events = 0  # of the fused loop, as a Python number
         self._nulls = 0
         self._late = 0
         self._finished = False
         # event time: the sub-window whose counts are in the state, the other open ones, and how far time has come
-        self._hot: int | None = None
-        self._others: dict[int, Counts] = {}
+        self._active_number: int | None = None
+        self._waiting: dict[int, Counts] = {}
         self._latest = NEVER
         self._watermark = NEVER
         self._closed_to = NEVER  # numbers below this are closed
 
-    # -- what is told besides results -----------------------------------------------------------------------------
+    # -- what is reported besides results --------------------------------------------------------------------------
 
     @property
     def refused(self) -> int:
-        """Elements that were not used because they, or their times, were null or not finite."""
-        return int(self._state[REFUSED]) + self._nulls
+        """Events that were not used because their value or time was null or not finite."""
+        return self._state.refused + self._nulls
 
     @property
     def late(self) -> int:
-        """Elements that came after their sub-window had closed."""
+        """Events that arrived after their sub-window had closed."""
         return self._late
 
     @property
     def open(self) -> int:
-        """Elements that wait in open sub-windows."""
-        return int(self._state[FILLED]) + sum(counts.total for counts in self._others.values())
+        """Events in open sub-windows."""
+        return self._state.open_events + sum(counts.total for counts in self._waiting.values())
 
     def variables(self) -> int:
         """Live scalars, the paper's measure of space: a (code, count) pair is two."""
@@ -107,53 +93,43 @@ class Operator:
 
     def variables_by_part(self) -> dict[str, int]:
         """Live scalars by what they are for."""
-        query = self.query
-        envelope, band = self._row_entries()
-        # dense counts beside fine ones, without an envelope, hold the same elements again, only to find extremes
+        query, live = self.query, self._state.live
+        entries = np.zeros(2, np.int64)  # of envelope rows and band rows
+        for start in self._state.live_starts().tolist():
+            count_entries(self._state.words, self._state.ring, start, entries)
+        # dense counts beside fine ones, without an envelope, hold the same events again, only to find extremes
         dense = 0 if self._fine is not None and query.guarantee is None else 2
-        waiting = [(open_pairs(self._state)[0].size, self._fine.variables if self._fine is not None else 0)]
-        waiting += [(counts.codes.size, 2 * counts.fine_codes.size) for counts in self._others.values()]
+        waiting = [(self._state.open_pairs()[0].size, self._fine.variables if self._fine is not None else 0)]
+        waiting += [(counts.codes.size, 2 * counts.fine_codes.size) for counts in self._waiting.values()]
         parts = {
             "open sub-windows": sum(dense * codes + fine for codes, fine in waiting),
-            "summaries": self._sliding.live * (2 + len(query.quantiles) + 2 * len(query.thresholds)),
-            "envelope": 2 * envelope,
-            "band": 2 * band,
+            "summaries": live * (2 + len(query.quantiles) + 2 * len(query.thresholds)),
+            "envelope": 2 * int(entries[0]),
+            "band": 2 * int(entries[1]),
         }
-        for part, number in self._sliding.variables.items():
-            parts[part] = parts.get(part, 0) + number
+        for part, size in self._sliding.fine_variables().items():
+            parts[part] = parts.get(part, 0) + size
         return parts
-
-    def _row_entries(self) -> tuple[int, int]:
-        """Entries that are not zero in the live envelope rows and band rows."""
-        starts = self._sliding.record_starts()[-self._sliding.live :] if self._sliding.live else []
-        found = np.zeros(2, np.int64)
-        for at in starts:
-            count_entries(self._state, self._sliding.ring, at, found)
-        return int(found[0]), int(found[1])
 
     @property
     def nbytes(self) -> int:
         """Bytes of live state: summaries, sliding totals, counts of open sub-windows."""
-        active = int(self._state[ACTIVE])
-        totals = active * (16 + 256 + 1) * 8
-        counting = int(touched_supers(self._state)) * 1024
-        others = sum(16 * (c.codes.size + c.fine_codes.size) for c in self._others.values())
-        fine = self._fine.nbytes if self._fine is not None else 0
-        return self.summary_nbytes + totals + counting + others + fine
+        waiting = sum(16 * (counts.codes.size + counts.fine_codes.size) for counts in self._waiting.values())
+        return self._state.nbytes + waiting + (self._fine.nbytes if self._fine is not None else 0)
 
     @property
     def summary_nbytes(self) -> int:
-        """Bytes of the closed summaries that are live."""
-        records = self._sliding.records()
-        return sum(map(len, records[len(records) - self._sliding.live :]))
+        """Bytes of the live summaries."""
+        return self._state.summary_nbytes
 
     # -- pushing --------------------------------------------------------------------------------------------------
 
     def push(self, values: Any, times: Any = None) -> Results:
-        """Take elements and return the results of every window that closed.
+        """Take events and return the results of every window that closed.
 
         values
-            Any NumPy or Arrow array, or a sequence, of numbers. What is null or not finite is refused and counted.
+            Any NumPy or Arrow array, or a sequence, of numbers. Values that are null or not finite are refused and
+            counted.
         times
             For windows in event time: as many datetime64s, Arrow timestamps or datetimes, in any order.
         """
@@ -170,36 +146,55 @@ class Operator:
             return self._push_fused(values)
         if self.query.counted != (times is None):
             if self.query.counted:
-                raise InputError("this query's windows are counted in elements; push(values) without times")
+                raise InputError("this query's windows are counted in events; push(values) without times")
             raise InputError("this query's windows are in event time; push(values, times)")
         array, valid = values_of(values)
         if times is not None:
             return self._push_timed(array, valid, times)
         if valid is not None:
             self._nulls += int(valid.size - valid.sum())
-        if self._fused:
-            return self._push_fused(array)
-        return self._push_counted(array) if self._raw is None else self._push_raw(array, self._raw)
+        return self._push_fused(array) if self._fused else self._push_counted(array)
 
     def _push_fused(self, values: npt.NDArray[Any]) -> Results:
         """All four verbs in one compiled loop."""
-        sliding, period = self._sliding, self.query.period
+        state, period = self._state, self.query.period
         size = values.size
         real = values.dtype is not _INTEGER
         bits = values.view(_INTEGER) if real else values
-        rows = np.empty(((self._filled + size) // period, sliding.columns), _INTEGER)
-        done, written, filled = push_counted(self._state, sliding.table, sliding.ring, bits, 0, real, rows)
+        rows = np.empty(((self._open_events + size) // period, self._sliding.columns), _INTEGER)
+        done, written, filled = push_counted(state.words, state.table, state.ring, bits, 0, real, rows)
         while done < size or filled == period:
-            sliding.grow(int(record_room(self._state)))
+            state.grow(int(summary_room(state.words)))
             done, more, filled = push_counted(
-                self._state, sliding.table, sliding.ring, bits, done, real, rows[written:]
+                state.words, state.table, state.ring, bits, done, real, rows[written:]
             )
             written += more
-        self._filled = filled
+        self._open_events = filled
         return Results(self.query, rows if written == len(rows) else rows[:written])
 
+    def _push_counted(self, values: npt.NDArray[Any]) -> Results:
+        """Fill and close sub-windows of `period` events; whole ones of raw values in a compiled loop."""
+        values, rows, period = self._finite(values), _ResultRows(self._sliding), self.query.period
+        state = self._state
+        done = 0
+        while done < values.size:
+            whole = (values.size - done) // period
+            if whole and self._raw_loop is not None and state.open_events == 0:
+                part = values[done : done + whole * period]
+                rows.add(*self._raw_loop.close_values(part, state.open_number))
+                state.open_number += whole
+                done += part.size
+                continue
+            part = values[done : done + period - state.open_events]
+            self._count(part)
+            done += part.size
+            if state.open_events == period:
+                self._close(state.open_number, rows)
+                state.open_number += 1
+        return rows.results()
+
     def _finite(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The finite ones; the others are counted."""
+        """The finite values; the others are counted as refused."""
         if values.dtype == np.float64:
             finite = np.isfinite(values)
             if not finite.all():
@@ -207,42 +202,8 @@ class Operator:
                 values = values[finite]
         return values
 
-    def _push_raw(self, values: npt.NDArray[Any], raw: RawSliding) -> Results:
-        """Close what these complete: the sub-window that is open, then whole ones straight from the values."""
-        values, rows, period = self._finite(values), _Rows(self), self.query.period
-        done = 0
-        if self._state[FILLED]:
-            chunk = values[: period - int(self._state[FILLED])]
-            done = chunk.size
-            self._count(chunk)
-            if self._state[FILLED] == period:
-                self._close(int(self._state[OPEN_NUMBER]), rows)
-                self._state[OPEN_NUMBER] += 1
-        whole = (values.size - done) // period
-        if whole:
-            rows.take(*raw.close_values(values[done : done + whole * period], int(self._state[OPEN_NUMBER])))
-            self._state[OPEN_NUMBER] += whole
-            done += whole * period
-        if done < values.size:
-            self._count(values[done:])
-        return rows.results()
-
-    def _push_counted(self, values: npt.NDArray[Any]) -> Results:
-        """Close sub-windows of `period` elements one by one."""
-        values = self._finite(values)
-        rows = _Rows(self)
-        done = 0
-        while done < values.size:
-            chunk = values[done : done + self.query.period - int(self._state[FILLED])]
-            done += chunk.size
-            self._count(chunk)
-            if self._state[FILLED] == self.query.period:
-                self._close(int(self._state[OPEN_NUMBER]), rows)
-                self._state[OPEN_NUMBER] += 1
-        return rows.results()
-
     def _push_timed(self, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None, times: Any) -> Results:
-        """Sort elements into their sub-windows, then close what time has passed."""
+        """Sort events into their sub-windows, then close what time has passed."""
         size = values.size if valid is None else valid.size
         micros, present = times_of(times, size)
         usable = present.copy()
@@ -257,14 +218,14 @@ class Operator:
             values = values[finite]
         self._nulls += size - values.size
         micros = micros[usable]
-        rows = _Rows(self)
+        rows = _ResultRows(self._sliding)
         if values.size == 0:
             return rows.results()
         numbers = micros // self.query.period
-        # an element is late if the time told before it had closed its sub-window, however pushes are cut
+        # an event is late if the latest time before it had closed its sub-window, however pushes are cut
         reached = np.maximum.accumulate(np.concatenate([[self._latest], micros]))
-        told = np.where(reached[:-1] == NEVER, NEVER, reached[:-1] - self.query.lateness)
-        late = (numbers + 1) * self.query.period <= np.maximum(told, self._watermark)
+        watermarks = np.where(reached[:-1] == NEVER, NEVER, reached[:-1] - self.query.lateness)
+        late = (numbers + 1) * self.query.period <= np.maximum(watermarks, self._watermark)
         if late.any():
             self._late += int(late.sum())
             values, numbers = values[~late], numbers[~late]
@@ -275,19 +236,19 @@ class Operator:
             values, numbers = values[order], numbers[order]
         starts = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1))
         for number, part in zip(numbers[starts], np.split(values, starts[1:]), strict=numbers.size > 0):
-            self._heat(int(number))
+            self._activate_sub_window(int(number))
             self._count(part)
         self._close_passed(self._watermark // self.query.period, rows)
         return rows.results()
 
     def advance(self, time: Any) -> Results:
-        """Take a watermark: nothing before `time` will come. Closes every sub-window that ends at or before it."""
+        """Take a watermark: no event before `time` will arrive. Closes every sub-window that ends at or before it."""
         if self._finished:
             raise FinishedError("this operator has finished its stream; make a new one for the next")
         if self.query.counted:
-            raise InputError("this query's windows are counted in elements; only windows in event time have time")
+            raise InputError("this query's windows are counted in events; only windows in event time have time")
         moment = time_of(time)
-        rows = _Rows(self)
+        rows = _ResultRows(self._sliding)
         self._latest = max(self._latest, moment)
         self._watermark = max(self._watermark, moment)
         self._close_passed(self._watermark // self.query.period, rows)
@@ -297,10 +258,10 @@ class Operator:
         """End the stream: close what is open, up to the sub-window of the latest time, and answer for it."""
         if self._finished:
             raise FinishedError("this operator has finished its stream already; make a new one for the next")
-        rows = _Rows(self)
+        rows = _ResultRows(self._sliding)
         if self.query.counted:
-            if self._state[FILLED] and not self.query.as_paper:
-                self._close(int(self._state[OPEN_NUMBER]), rows)
+            if self._state.open_events and not self.query.as_paper:
+                self._close(self._state.open_number, rows)
         elif self._latest != NEVER:
             self._close_passed(self._latest // self.query.period + 1, rows)
         self._finished = True
@@ -309,182 +270,169 @@ class Operator:
     # -- sub-windows ------------------------------------------------------------------------------------------------
 
     def _count(self, values: npt.NDArray[Any]) -> None:
-        """Accumulate of Level 1: finite elements of the sub-window that is in the state."""
-        state, sliding = self._state, self._sliding
+        """Accumulate of Level 1: count finite values of the sub-window that is in the state."""
+        state = self._state
         if self._fine is None:
-            count_open(state, sliding.table, values.view(np.int64), values.dtype == np.float64)
+            count_open(state.words, state.table, values.view(np.int64), values.dtype == np.float64)
             return
         if values.size == 0:
             return
-        self._fine.add(sliding.codec.codes(values))
+        self._fine.add(self._sliding.codec.codes(values))
         integers = values.dtype == np.int64
-        if self._raw is not None:
-            note_open(state, INTEGERS if integers else REALS, *extreme_keys(values), values.size)
-            return
-        if self.query.digits is None and integers and _furthest(values) > EXACT_INTEGERS:
+        if self._raw_loop is not None:
+            note_open(state.words, INTEGERS if integers else REALS, *extreme_keys(values), values.size)
+        elif self.query.digits is None and integers and _largest_magnitude(values) > EXACT_INTEGERS:
             self._count_long(values)
         else:
-            count_open(state, sliding.table, values.view(np.int64), not integers)
+            count_open(state.words, state.table, values.view(np.int64), not integers)
 
     def _count_long(self, values: Integers) -> None:
         """Raw longs beyond 2^53 are taken as the nearest doubles, dense codes too; extremes are rounded outward."""
         state = self._state
-        domain, low, high = (int(state[r]) for r in (OPEN_DOMAIN, OPEN_MINIMUM, OPEN_MAXIMUM))
-        count_open(state, self._sliding.table, values.astype(np.float64).view(np.int64), True)
-        state[OPEN_DOMAIN] = INTEGERS if domain in (NOTHING, INTEGERS) else BOTH
-        state[OPEN_MINIMUM] = min(low, int(key_of_double(round_down(int(values.min())))))
-        state[OPEN_MAXIMUM] = max(high, int(key_of_double(round_up(int(values.max())))))
+        domain, (low, high) = state.open_domain, state.open_extremes.tolist()
+        count_open(state.words, state.table, values.astype(np.float64).view(np.int64), True)
+        state.open_extremes[:] = low, high
+        low, high = (int(key_of_double(end)) for end in (round_down(int(values.min())), round_up(int(values.max()))))
+        state.widen_open(INTEGERS if domain in (NOTHING, INTEGERS) else BOTH, low, high)
 
-    def _heat(self, number: int) -> None:
+    def _activate_sub_window(self, number: int) -> None:
         """Bring an open sub-window's counts into the state, and set aside those that are there."""
-        if self._hot == number:
+        if self._active_number == number:
             return
-        if self._hot is not None:
-            self._others[self._hot] = self._open_counts()
+        if self._active_number is not None:
+            self._waiting[self._active_number] = self._open_counts()
             self._forget_open()
-        self._hot = number
-        counts = self._others.pop(number, None)
+        self._active_number = number
+        counts = self._waiting.pop(number, None)
         if counts is not None:
             self._merge_open(counts)
 
     def _open_counts(self) -> Counts:
         """The counts of the sub-window that is in the state."""
         state = self._state
-        codes, numbers = open_pairs(state)
-        fine = self._fine.pairs() if self._fine is not None else (np.empty(0, np.int64), np.empty(0, np.int64))
-        if self._raw is not None:
-            codes, numbers = merge_pairs(self._raw.dense_codes(fine[0]), fine[1])
+        fine = self._fine.pairs() if self._fine is not None else _NO_PAIRS
+        codes, numbers = state.open_pairs()
+        if self._raw_loop is not None:
+            codes, numbers = merge_pairs(self._raw_loop.dense_codes(fine[0]), fine[1])
         return Counts(
             codes,
             numbers,
             *fine,
-            domain=int(state[OPEN_DOMAIN]),
-            minimum=float(double_of_key(int(state[OPEN_MINIMUM]))) if codes.size else np.inf,
-            maximum=float(double_of_key(int(state[OPEN_MAXIMUM]))) if codes.size else -np.inf,
+            domain=state.open_domain,
+            minimum=state.open_minimum,
+            maximum=state.open_maximum,
         )
 
     def _merge_open(self, counts: Counts) -> None:
-        if self._raw is None:
-            merge_open(self._state, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
+        """Add counts of the same sub-window to those in the state."""
+        words = self._state.words
+        if self._raw_loop is None:
+            merge_open(words, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
         else:
             extremes = extreme_keys(np.array([counts.minimum, counts.maximum]))
-            note_open(self._state, counts.domain, *extremes, counts.total)
+            note_open(words, counts.domain, *extremes, counts.total)
         if self._fine is not None:
             self._fine.merge(counts.fine_codes, counts.fine_numbers)
 
     def _forget_open(self) -> None:
-        forget_open(self._state)
+        forget_open(self._state.words)
         if self._fine is not None:
             self._fine.clear()
 
-    def _close(self, number: int, rows: "_Rows") -> None:
+    def _close(self, number: int, rows: "_ResultRows") -> None:
         """Close the sub-window that is in the state, and answer."""
-        sliding, state = self._sliding, self._state
-        if self._raw is not None and self._fine is not None:
-            extremes = state[OPEN_MINIMUM : OPEN_MAXIMUM + 1].copy()
-            keys, domain = self._fine.ordered()[np.newaxis], int(state[OPEN_DOMAIN])
-            clear_open(state)
-            self._fine.clear()
-            rows.take(*self._raw.close_sorted(keys, extremes[:1], extremes[1:], domain, number))
-            return
-        fine = None
-        if sliding.refinement is not None:
-            pairs = open_pairs(state) if self._fine is None else self._fine.pairs()
-            fine = fine_part(self.query, sliding.codec, sliding.dense, *pairs, number, int(state[OPEN_DOMAIN]))
-        sliding.close(number, fine)
+        if self._raw_loop is not None and self._fine is not None:
+            state = self._state
+            (low, high), domain = state.open_extremes.tolist(), state.open_domain
+            keys = self._fine.ordered()[np.newaxis]
+            clear_open(state.words)
+            lows, highs = np.array([low], np.int64), np.array([high], np.int64)
+            rows.add(*self._raw_loop.close_sorted(keys, lows, highs, domain, number))
+        else:
+            fine: Pairs | None = self._fine.pairs() if self._fine is not None else None
+            rows.add(*self._sliding.step(number, fine))
         if self._fine is not None:
             self._fine.clear()
-        rows.answer(number)
 
-    def _close_passed(self, end: int, rows: "_Rows") -> None:
+    def _close_passed(self, end: int, rows: "_ResultRows") -> None:
         """Close, in order, every sub-window whose number is below `end`; idle ones answer while any is live."""
-        sliding = self._sliding
         while True:
-            waiting = set(self._others) if self._hot is None else {*self._others, self._hot}
-            following = min((n for n in waiting if n < end), default=None)
-            number = self._closed_to
+            waiting = set(self._waiting) if self._active_number is None else {*self._waiting, self._active_number}
+            following = min((number for number in waiting if number < end), default=None)
             stop = end if following is None else following
-            while number != NEVER and number < stop:
-                sliding.expire(number)
-                if sliding.live == 0:
-                    break
-                rows.answer(number)
-                number += 1
+            if self._closed_to != NEVER and self._closed_to < stop:
+                rows.add(*self._sliding.answer_empty(self._closed_to, stop))
             if following is None:
                 self._closed_to = max(self._closed_to, end)
                 return
-            self._heat(following)
+            self._activate_sub_window(following)
             self._close(following, rows)
-            self._hot = None
+            self._active_number = None
             self._closed_to = following + 1
 
     # -- saving -----------------------------------------------------------------------------------------------------
 
     def save(self) -> bytes:
         """Return the whole state as bytes: versioned, checked on loading, the same in every process."""
-        registers = [int(self._state[OPEN_NUMBER]), self.refused, self._late, int(self._finished)]
+        registers = [self._state.open_number, self.refused, self._late, int(self._finished)]
         registers += [self._latest, self._watermark, self._closed_to]
-        waiting = dict(self._others)
-        if self._state[FILLED]:
-            waiting[NEVER if self._hot is None else self._hot] = self._open_counts()
-        return pack(self.query, registers, self._sliding.records(), waiting)
+        waiting = dict(self._waiting)
+        if self._state.open_events:
+            waiting[NEVER if self._active_number is None else self._active_number] = self._open_counts()
+        return pack(self.query, registers, self._state.summaries(), waiting)
 
     @classmethod
     def load(cls, query: Query, data: bytes) -> "Operator":
         """Return an operator that goes on where the saved one was. Refuses damaged bytes and another query's."""
         operator = cls(query)
-        registers, records, waiting = unpack(query, data, operator._sliding, operator._fine is not None)
-        for record in records:
-            operator._sliding.enter(record)
+        sliding, state = operator._sliding, operator._state
+        registers, summaries, waiting = unpack(query, data, sliding, operator._fine is not None)
+        for summary in summaries:
+            sliding.enter(summary)
         number, refused, late, finished, latest, watermark, closed_to = registers
-        newest, end = int(operator._state[NEWEST_NUMBER]), number if query.counted else closed_to
+        newest, end = state.newest_number, number if query.counted else closed_to
         counted_on = newest in (end, end - 1) if finished else newest == end - 1
-        if records and not (counted_on if query.counted else newest < end):
+        if summaries and not (counted_on if query.counted else newest < end):
             raise StateError("saved summaries and times do not fit together; save again, or start from the stream")
-        operator._state[OPEN_NUMBER] = number
+        state.open_number = number
         operator._nulls, operator._late, operator._finished = refused, late, bool(finished)
         operator._latest, operator._watermark, operator._closed_to = latest, watermark, closed_to
         if query.counted:
-            operator._sliding.expire(number - 1)
+            sliding.expire(number - 1)
             for counts in waiting.values():
                 operator._merge_open(counts)
-            operator._filled = int(operator._state[FILLED])
+            operator._open_events = state.open_events
         else:
             if closed_to != NEVER:
-                operator._sliding.expire(closed_to - 1)
-            operator._others = waiting
+                sliding.expire(closed_to - 1)
+            operator._waiting = waiting
         return operator
 
+    def check(self) -> None:
+        """Raise AssertionError if the state contradicts itself. For tests."""
+        self._state.check()
 
-class _Rows:
-    """Results that are being gathered one by one."""
 
-    def __init__(self, operator: Operator) -> None:
-        self._operator = operator
-        self._rows: list[Integers] = []  # each of one or several results
-        self._densities: list[npt.NDArray[np.float64]] = []
-        self._averages = operator.query.guarantee is None
+class _ResultRows:
+    """Rows of results that are collected one after the other."""
 
-    def answer(self, number: int) -> None:
-        """Add the result of the window that ends with sub-window `number`, if it owes one."""
-        sliding = self._operator._sliding
-        row = np.zeros((1, sliding.columns), np.int64)
-        densities = np.full((1, len(sliding.query.quantiles), 2), np.nan) if self._averages else None
-        if sliding.result(number, row[0], densities[0] if densities is not None else None):
-            self._rows.append(row)
-            if densities is not None:
-                self._densities.append(densities)
+    def __init__(self, sliding: Sliding) -> None:
+        self._sliding = sliding
+        self._rows: list[Integers] = []
+        self._densities: list[Reals] = []
 
-    def take(self, rows: Integers, densities: npt.NDArray[np.float64]) -> None:
-        """Add several results that came together."""
+    def add(self, rows: Integers, densities: Reals | None) -> None:
+        """Add some rows, and what Theorem 1 needs of them."""
         self._rows.append(rows)
-        self._densities.append(densities)
+        if densities is not None:
+            self._densities.append(densities)
 
     def results(self) -> Results:
         """All of them, in columns."""
-        query, columns = self._operator.query, self._operator._sliding.columns
-        rows = np.concatenate(self._rows) if self._rows else np.empty((0, columns), np.int64)
-        if not self._averages:
+        query = self._sliding.query
+        rows, densities = self._sliding.new_rows(0)
+        if self._rows:
+            rows = np.concatenate(self._rows)
+        if query.guarantee is not None or densities is None:
             return Results(query, rows)
-        densities = np.concatenate(self._densities) if self._densities else np.empty((0, len(query.quantiles), 2))
-        return Results(query, rows, densities)
+        return Results(query, rows, np.concatenate(self._densities) if self._densities else densities)

@@ -1,43 +1,29 @@
-"""Level 2: the live summaries -> estimates.
+"""Level 2: the live summaries -> results.
 
-`Sliding` owns the state and the ring of summaries; its three steps are the paper's Accumulate, Deaccumulate and
-ComputeResult, written in core.kernels. With a guarantee and up to three digits that is all. Other queries keep a fine
-part beside, which core.refinement works into each result, or core.paper.raw in a loop of its own.
+`Sliding` owns the state of one stream and the codes of its query. Its verbs are the paper's Accumulate, Deaccumulate
+and ComputeResult, written in core.kernels.steps. Queries of raw values, more than three digits, few-k lists or no
+guarantee keep a fine part in each summary, and its totals in `level` (core.paper.level).
 """
 
 import numpy as np
 import numpy.typing as npt
 
 from aomg.core.codes import Codec, DenseCodec, DigitsCodec, RawCodec
-from aomg.core.kernels.answering import compute_result
-from aomg.core.kernels.closing import record_room
-from aomg.core.kernels.registers import (
-    HEAD_COUNT,
-    HEAD_FINE,
-    HEAD_LENGTH,
-    HEAD_NUMBER,
-    HEAD_WORDS,
-    LENGTH_MASK,
-    LIVE_SUMMARIES,
-    NEWEST_NUMBER,
-    OUT_FIXED,
-    RING_BEFORE,
-    RING_END,
-    RING_NEWEST,
-    RING_OLDEST,
-)
-from aomg.core.kernels.ring import find_room, ring_records
-from aomg.core.kernels.soundness import record_is_sound
-from aomg.core.kernels.steps import close_open, enter_at, expire_before
-from aomg.core.layout import DENSE_DIGITS, dense_digits, geometry_guarantee, new_state, table_of
-from aomg.core.refinement import Refinement
-from aomg.core.summary import FinePart
+from aomg.core.counts import Counts
+from aomg.core.kernels.closing import summary_room
+from aomg.core.kernels.registers import HEAD_COUNT, HEAD_FINE, HEAD_NUMBER, OUT_FIXED
+from aomg.core.kernels.soundness import summary_is_sound
+from aomg.core.kernels.steps import answer_empty, close_open, enter_foreign, expire_before, merge_open, step_open
+from aomg.core.layout import DENSE_DIGITS
+from aomg.core.paper.raw import new_level
+from aomg.core.state import OperatorState
+from aomg.core.summary import FinePart, fine_part
 from aomg.errors import StateError
 from aomg.query import Query
 
 Integers = npt.NDArray[np.int64]
-
-_FIRST_RING = 1 << 13
+Reals = npt.NDArray[np.float64]
+Pairs = tuple[Integers, Integers]
 
 
 class Sliding:
@@ -45,125 +31,99 @@ class Sliding:
 
     def __init__(self, query: Query) -> None:
         self.query = query
-        self.state = new_state(query)
-        self.table = table_of(dense_digits(query), geometry_guarantee(query))
-        self.ring = np.zeros(_FIRST_RING, np.uint8)
-        self.dense = DenseCodec(self.state, self.table)
+        self.state = OperatorState(query)
+        self.dense = DenseCodec(self.state.words, self.state.table)
         self.codec: Codec = self.dense
         if query.digits is None:
             self.codec = RawCodec()
         elif query.digits > DENSE_DIGITS:
             self.codec = DigitsCodec(query.digits)
         self.has_fine = query.guarantee is None or query.keeps_lists or self.codec is not self.dense
-        self.refinement = Refinement(query, self.state, self.codec, self.dense) if self.has_fine else None
+        self.level = new_level(query) if self.has_fine else None
         self.columns = OUT_FIXED + 4 * len(query.quantiles) + 3 * len(query.thresholds)
 
-    # -- the ring ------------------------------------------------------------------------------------------------
+    @property
+    def has_fine_codes(self) -> bool:
+        """Whether the query counts at a finer resolution than the dense codes."""
+        return self.codec is not self.dense
 
-    def grow(self, need: int = 0) -> None:
-        """Give the ring more room, keeping its summaries in order."""
-        starts = self.record_starts()
-        lengths = [self._length(at) for at in starts]
-        ring = np.zeros(max(2 * self.ring.size, -(-(sum(lengths) + 2 * need) // 8) * 8), np.uint8)
-        places, end = {-1: -1}, 0
-        for at, length in zip(starts, lengths, strict=True):
-            ring[end : end + length] = self.ring[at : at + length]
-            places[at] = end
-            end += length
-        for register in (RING_BEFORE, RING_OLDEST, RING_NEWEST):
-            self.state[register] = places.get(int(self.state[register]), -1)
-        self.state[RING_END] = end
-        self.ring = ring
+    def new_rows(self, size: int) -> tuple[Integers, Reals | None]:
+        """Room for so many results, and for the densities of queries with a fine part."""
+        return np.zeros((size, self.columns), np.int64), self.new_densities(size)
 
-    def _head(self, at: int) -> Integers:
-        """The fixed words of the summary at `at`, to read or to write."""
-        return self.ring[at : at + 8 * HEAD_WORDS].view(np.int64)
+    def new_densities(self, size: int) -> Reals | None:
+        """Room for what Theorem 1 needs of so many results."""
+        return np.full((size, len(self.query.quantiles), 2), np.nan) if self.has_fine else None
 
-    def _length(self, at: int) -> int:
-        return int(self._head(at)[HEAD_LENGTH] & LENGTH_MASK)
+    # -- the verbs ---------------------------------------------------------------------------------------------------
 
-    def record_starts(self) -> list[int]:
-        """Where the kept summaries begin, oldest first, with the one before the oldest."""
-        starts = np.empty(int(self.state[LIVE_SUMMARIES]) + 2, np.int64)
-        return [int(at) for at in starts[: ring_records(self.state, self.ring, starts)]]
+    def step(self, number: int, fine: Pairs | None) -> tuple[Integers, Reals | None]:
+        """Close the open sub-window as `number`, enter its summary, and return the rows of results: none or one.
 
-    def records(self) -> list[bytes]:
-        """The kept summaries, oldest first, with the one before the oldest."""
-        return [self.ring[at : at + self._length(at)].tobytes() for at in self.record_starts()]
+        `fine` are the sub-window's ordered (code, count) pairs where it is counted at a finer resolution.
+        """
+        state = self.state
+        rows, densities = self.new_rows(1)
+        words = self._fine_words(fine, number, state.open_domain)
+        size = -1
+        while size < 0:
+            size = step_open(state.words, state.ring, self.level, words, number, rows, densities)
+            if size < 0:
+                self.grow(int(summary_room(state.words)) + (words.nbytes if words is not None else 0))
+        return rows[:size], densities[:size] if densities is not None else None
 
-    # -- the verbs -----------------------------------------------------------------------------------------------
+    def summary_of(self, counts: Counts, number: int) -> npt.NDArray[np.uint8]:
+        """Return the bytes of the summary of sub-window `number`, which has these counts. Nothing may be open."""
+        words = self.state.words
+        merge_open(words, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
+        fine = (counts.fine_codes, counts.fine_numbers) if self.has_fine_codes else None
+        part = self._fine_words(fine, number, counts.domain)
+        out = np.empty(int(summary_room(words)) + (part.nbytes if part is not None else 0), np.uint8)
+        return out[: close_open(words, out, part, number)]
 
-    def close(self, number: int, fine: FinePart | None) -> None:
-        """Close the open sub-window as `number`: summarise it, then let it enter."""
-        self.expire(number)
-        words = fine.words() if fine is not None else np.empty(0, np.int64)
-        at, length = close_open(self.state, self.ring, number, words.nbytes, True)
-        while at < 0:
-            self.grow(int(record_room(self.state)) + words.nbytes)
-            at, length = close_open(self.state, self.ring, number, words.nbytes, True)
-        if fine is not None:
-            head = self._head(at)
-            head[HEAD_FINE] = length
-            head[HEAD_LENGTH] += words.nbytes
-            self.ring[at + length : at + length + words.nbytes] = words.view(np.uint8)
-        self._let_in(at, fine, True)
+    def _fine_words(self, pairs: Pairs | None, number: int, domain: int) -> Integers | None:
+        """The words of the fine part of the open sub-window."""
+        if not self.has_fine:
+            return None
+        codes, counts = self.state.open_pairs() if pairs is None else pairs
+        return fine_part(self.query, self.codec, self.dense, codes, counts, number, domain).words()
 
-    def _let_in(self, at: int, fine: FinePart | None, closed_here: bool) -> None:
-        """Accumulate: the summary at `at` becomes the newest."""
-        enter_at(self.state, self.ring, at, closed_here)
-        if self.refinement is not None and fine is not None:
-            self.refinement.accumulate(self._head(at), fine)
+    def enter(self, summary: bytes) -> None:
+        """Enter a summary that was closed elsewhere. Raises StateError if it is not one of this query."""
+        content = self.sound(summary)
+        head = content.view(np.int64)
+        number = int(head[HEAD_NUMBER])
+        state = self.state
+        if state.has_newest and number <= state.newest_number:
+            raise StateError("summaries are out of order; start again from the events")
+        while not enter_foreign(state.words, state.ring, self.level, content, number):
+            self.grow(content.size)
 
-    def enter(self, record: bytes) -> None:
-        """Let a summary enter that was closed elsewhere. Refuses bytes that are none of this query's."""
-        content = np.frombuffer(record, np.uint8).copy()
-        if content.size % 8 or not record_is_sound(self.state, content):
+    def sound(self, summary: bytes) -> npt.NDArray[np.uint8]:
+        """Return the bytes of a summary as an array. Raises StateError if they are not a summary of this query."""
+        content = np.frombuffer(summary, np.uint8).copy()
+        if content.size % 8 or not summary_is_sound(self.state.words, content):
             raise StateError("a summary is damaged or of another query; start again from the events")
         head = content.view(np.int64)
-        fine = None
         if (head[HEAD_FINE] != 0) != self.has_fine:
             raise StateError("a summary is of another query; start again from the events")
         if self.has_fine:
-            words = head[int(head[HEAD_FINE]) // 8 :]
-            fine = FinePart.read(self.query, self.codec, words, int(head[HEAD_COUNT]))
-        number = int(head[HEAD_NUMBER])
-        if self.state[RING_NEWEST] >= 0 and number <= self.state[NEWEST_NUMBER]:
-            raise StateError("summaries are out of order; start again from the events")
-        self.expire(number)
-        at = find_room(self.state, self.ring.view(np.int64), content.size)
-        while at < 0:
-            self.grow(content.size)
-            at = find_room(self.state, self.ring.view(np.int64), content.size)
-        self.ring[at : at + content.size] = content
-        self._let_in(at, fine, False)
+            FinePart.read(self.query, self.codec, head[int(head[HEAD_FINE]) // 8 :], int(head[HEAD_COUNT]))
+        return content
 
     def expire(self, number: int) -> None:
-        """Let every summary leave that a window whose newest sub-window is `number` does not cover."""
-        before = number - self.query.sub_windows + 1
-        expire_before(self.state, self.ring, before)
-        if self.refinement is not None:
-            self.refinement.deaccumulate(before)
+        """Expire every summary that a window whose newest sub-window is `number` does not cover."""
+        expire_before(self.state.words, self.state.ring, self.level, number)
 
-    def result(self, number: int, row: Integers, densities: npt.NDArray[np.float64] | None) -> bool:
-        """Write the result of the window that ends with sub-window `number`; False if it owes none."""
-        live = int(self.state[LIVE_SUMMARIES])
-        if live == 0 or (not self.query.partial and live < self.query.sub_windows):
-            return False
-        self._answer(number, row, densities)
-        return True
+    def answer_empty(self, number: int, stop: int) -> tuple[Integers, Reals | None]:
+        """Return the rows of results of the empty sub-windows from `number` up to `stop`, while any summary is live."""
+        size = min(stop - number, self.query.sub_windows) if self.state.live else 0
+        rows, densities = self.new_rows(max(size, 0))
+        if size > 0:
+            state = self.state
+            size = answer_empty(state.words, state.ring, self.level, number, number + size, rows, densities)
+        return rows[:size], densities[:size] if densities is not None else None
 
-    def _answer(self, number: int, row: Integers, densities: npt.NDArray[np.float64] | None) -> None:
-        """ComputeResult: write the row, and what Theorem 1 needs."""
-        compute_result(self.state, number, row)
-        if self.refinement is not None:
-            self.refinement.compute_result(number, row, densities)
-
-    @property
-    def variables(self) -> dict[str, int]:
-        """Live scalars of the fine parts, by what they are for."""
-        return self.refinement.variables if self.refinement is not None else {}
-
-    @property
-    def live(self) -> int:
-        """How many non-empty sub-windows are live."""
-        return int(self.state[LIVE_SUMMARIES])
+    def grow(self, need: int) -> None:
+        """Give the ring more room."""
+        self.state.grow(need)

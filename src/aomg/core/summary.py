@@ -69,7 +69,7 @@ class FinePart:
     @classmethod
     def read(cls, query: Query, codec: Codec, words: Integers, count: int) -> "FinePart":
         """Read the part back; refuses words that cannot be one."""
-        reader = _Reader(words)
+        reader = _WordReader(words)
         lowest, highest = codec.span
         quantiles, thresholds, high = len(query.quantiles), len(query.thresholds), len(query.high)
         mean = quantiles if query.guarantee is None else 0
@@ -94,16 +94,16 @@ class FinePart:
         )
 
 
-class _Reader:
+class _WordReader:
     def __init__(self, words: Integers) -> None:
         self._words = words
-        self._at = 0
+        self._position = 0
 
     def take(self, size: int) -> Integers:
-        taken = self._words[self._at : self._at + size]
+        taken = self._words[self._position : self._position + size]
         if size < 0 or taken.size != size:
             raise StateError("a summary is shorter than it says; start again from the events")
-        self._at += size
+        self._position += size
         return taken.copy()
 
     def pairs(self, most: int) -> Pairs:
@@ -117,7 +117,7 @@ class _Reader:
 
     @property
     def done(self) -> bool:
-        return self._at == self._words.size
+        return self._position == self._words.size
 
 
 def fine_part(
@@ -130,10 +130,10 @@ def fine_part(
     quantile_codes = codes[np.searchsorted(cumulative, ranks)]
     limits = np.zeros(2 * len(query.thresholds), np.int64)
     if query.thresholds:
-        at = codec.codes(np.array(query.thresholds))
+        limit_codes = codec.codes(np.array(query.thresholds))
         before = np.concatenate([[0], cumulative])
-        limits[0::2] = before[np.searchsorted(codes, at, side="left")]
-        limits[1::2] = before[np.searchsorted(codes, at, side="right")] - limits[0::2]
+        limits[0::2] = before[np.searchsorted(codes, limit_codes, side="left")]
+        limits[1::2] = before[np.searchsorted(codes, limit_codes, side="right")] - limits[0::2]
     densities = np.empty(0)
     if query.guarantee is None:
         densities = inverse_densities(query.quantiles, codec, codes, cumulative, domain)

@@ -84,7 +84,7 @@ def _tally_dense(sliding: Sliding, groups: Integers, values: Numbers) -> Tallies
     data = np.empty(4 * values.size + 40 * present.size + 64, np.uint8)
     offsets = np.empty(present.size + 1, np.int64)
     real = values.dtype == np.float64
-    size = tally_groups(sliding.state, sliding.table, grouped, starts, real, np.empty(FEW, np.int64), data, offsets)
+    size = tally_groups(sliding.state.words, sliding.state.table, grouped, starts, real, np.empty(FEW, np.int64), data, offsets)
     return Tallies(known, events, offsets, data[:size])
 
 
@@ -111,10 +111,10 @@ def _outward(lowest: Numbers, highest: Numbers) -> tuple[npt.NDArray[np.float64]
     """Extremes as doubles; longs beyond 2^53 rounded down and up."""
     minima, maxima = lowest.astype(np.float64), highest.astype(np.float64)
     if lowest.dtype == np.int64:
-        for at in np.flatnonzero(np.abs(minima) >= EXACT_INTEGERS):
-            minima[at] = round_down(int(lowest[at]))
-        for at in np.flatnonzero(np.abs(maxima) >= EXACT_INTEGERS):
-            maxima[at] = round_up(int(highest[at]))
+        for position in np.flatnonzero(np.abs(minima) >= EXACT_INTEGERS):
+            minima[position] = round_down(int(lowest[position]))
+        for position in np.flatnonzero(np.abs(maxima) >= EXACT_INTEGERS):
+            maxima[position] = round_up(int(highest[position]))
     return minima, maxima
 
 
@@ -136,10 +136,10 @@ def counts_of(data: npt.NDArray[np.uint8], fine: bool) -> Counts:
     return Counts(codes, numbers, fine_codes, fine_numbers, int(data[0]), float(minimum), float(maximum))
 
 
-def _pairs(data: npt.NDArray[np.uint8], at: int) -> tuple[Integers, Integers, int]:
-    size = int(pairs_of(data, at))
+def _pairs(data: npt.NDArray[np.uint8], offset: int) -> tuple[Integers, Integers, int]:
+    size = int(pairs_of(data, offset))
     codes, numbers = np.empty(size, np.int64), np.empty(size, np.int64)
-    return codes, numbers, int(read_pairs(data, at, codes, numbers))
+    return codes, numbers, int(read_pairs(data, offset, codes, numbers))
 
 
 def merge_tallies(sliding: Sliding, tallies: Tallies) -> Tallies:
@@ -151,7 +151,7 @@ def merge_tallies(sliding: Sliding, tallies: Tallies) -> Tallies:
         return tallies
     if sliding.codec is sliding.dense:
         merged, bounds = np.empty(data.size, np.uint8), np.empty(starts.size + 1, np.int64)
-        merge_tallies_kernel(sliding.state, groups, offsets, data, merged, bounds)
+        merge_tallies_kernel(sliding.state.words, groups, offsets, data, merged, bounds)
         return Tallies(groups[starts], events, bounds, merged[: int(bounds[-1])])
     parts: list[npt.NDArray[np.uint8]] = []
     for first, last in zip(starts, np.append(starts[1:], groups.size), strict=True):

@@ -24,7 +24,7 @@ import pyarrow as pa
 from pyspark.sql import types as t
 
 from aomg.core.kernels.registers import HEAD_COUNT, HEAD_MAXIMUM, HEAD_MINIMUM
-from aomg.core.keyed import Closed
+from aomg.core.keyed import ClosedWindows
 from aomg.core.paper.theorem import theorem_1
 from aomg.errors import InputError
 from aomg.names import quantile_name, threshold_name
@@ -82,14 +82,14 @@ def summary_schema(keys: Sequence[t.StructField], time: t.DataType) -> t.StructT
 
 
 def summary_table(
-    closed: Closed, query: Query, keys: Sequence[pa.Array], names: Sequence[str], time: pa.DataType
+    closed: ClosedWindows, query: Query, keys: Sequence[pa.Array], names: Sequence[str], time: pa.DataType
 ) -> pa.Table:
     """Summaries as an Arrow table; `keys` are the by columns of each row."""
-    start = closed.kept_numbers * query.period
+    start = closed.summaries.numbers * query.period
     span = pa.StructArray.from_arrays(
         [pa.array(start).cast(time), pa.array(start + query.period).cast(time)], names=["start", "end"]
     )
-    words, at = closed.kept_data.view(np.int64), closed.kept_offsets[:-1] // 8
+    words, at = closed.summaries.data.view(np.int64), closed.summaries.offsets[:-1] // 8
     heads = [words[at + word] for word in (HEAD_COUNT, HEAD_MINIMUM, HEAD_MAXIMUM)]
     written = pa.DictionaryArray.from_arrays(pa.array(np.zeros(at.size, np.int32)), pa.array([query.text()]))
     columns = [
@@ -98,7 +98,7 @@ def summary_table(
         pa.array(heads[0]),
         pa.array(heads[1].view(np.float64)),
         pa.array(heads[2].view(np.float64)),
-        binaries(closed.kept_offsets, closed.kept_data).cast(pa.binary()),
+        binaries(closed.summaries.offsets, closed.summaries.data).cast(pa.binary()),
         written.cast(pa.string()),
     ]
     return pa.table(columns, names=[*names, *SUMMARY])

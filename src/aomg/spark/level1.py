@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from aomg.core.keyed import COUNTS
+from aomg.core.keyed import TALLY
 from aomg.core.tally import Tallies, merge_tallies, tally
 from aomg.query import Query
 from aomg.spark.intake import FUTURE
@@ -78,7 +78,7 @@ class Level1:
         table = rows_table(
             [column.take(pa.array(key)) for column in keys],
             number,
-            COUNTS,
+            TALLY,
             np.zeros(number.size, np.int8),
             tallies.events,
             tallies.offsets,
@@ -146,7 +146,7 @@ def merged(query: Query, table: pa.Table) -> pa.Table:
     return rows_table(
         [column.take(at) for column in values],
         rows.numbers[firsts],
-        COUNTS,
+        TALLY,
         np.zeros(firsts.size, np.int8),
         tallies.events,
         tallies.offsets,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from aomg.core.keyed import COUNTS, LIVE, Closed, Rows
+from aomg.core.keyed import TALLY, LIVE, ClosedWindows, KeyRows
 from aomg.query import Query
 from aomg.spark.columns import result_table, summary_table
 from aomg.spark.parcels import FIRST, NEVER, rows_table, sorted_rows, unpack
@@ -36,9 +36,9 @@ class Answer:
     time: pa.DataType
     summaries: bool = False
 
-    def table(self, closed: Closed, values: Sequence[pa.Array]) -> pa.Table:
+    def table(self, closed: ClosedWindows, values: Sequence[pa.Array]) -> pa.Table:
         """The answer as rows of the schema in aomg.spark.columns."""
-        at = pa.array(closed.kept_keys if self.summaries else closed.keys)
+        at = pa.array(closed.summaries.keys if self.summaries else closed.result_keys)
         keys = [column.take(at) for column in values]
         if self.summaries:
             return summary_table(closed, self.query, keys, self.names, self.time)
@@ -69,23 +69,23 @@ def slide(
     else:
         lived, ends = np.full(keys, live_to, np.int64), np.full(keys, end, np.int64)
     closed = fleet_of(query).slide(rows, lived, ends, answering=not answer.summaries)
-    at = pa.array(closed.kept_keys)
+    at = pa.array(closed.summaries.keys)
     kept = rows_table(
         [column.take(at) for column in values],
-        closed.kept_numbers,
+        closed.summaries.numbers,
         LIVE,
-        closed.kept_flags,
-        np.zeros(closed.kept_keys.size, np.int64),
-        closed.kept_offsets,
-        closed.kept_data,
+        closed.summaries.flags,
+        np.zeros(closed.summaries.keys.size, np.int64),
+        closed.summaries.offsets,
+        closed.summaries.data,
     )
-    given = closed.kept_keys.size if answer.summaries else len(closed.results)
+    given = closed.summaries.keys.size if answer.summaries else len(closed.results)
     return answer.table(closed, values) if given else None, kept
 
 
-def _without_rest(rows: Rows, seen: Integers, period: int, ends: Integers) -> Rows:
+def _without_rest(rows: KeyRows, seen: Integers, period: int, ends: Integers) -> KeyRows:
     """The paper answers for full sub-windows only: leave out the last one of a key if it is not full."""
-    last = (rows.kinds == COUNTS) & (rows.numbers + 1 == ends[rows.keys])
+    last = (rows.kinds == TALLY) & (rows.numbers + 1 == ends[rows.keys])
     filled = np.zeros(ends.size, np.int64)
     np.add.at(filled, rows.keys[last], seen[last])
     drop = last & (filled[rows.keys] < period)
@@ -95,7 +95,7 @@ def _without_rest(rows: Rows, seen: Integers, period: int, ends: Integers) -> Ro
     parts = [rows.data[rows.offsets[i] : rows.offsets[i + 1]] for i in keep]
     data = np.concatenate(parts) if parts else np.empty(0, np.uint8)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Rows(rows.keys[keep], rows.numbers[keep], rows.kinds[keep], rows.flags[keep], offsets, data)
+    return KeyRows(rows.keys[keep], rows.numbers[keep], rows.kinds[keep], rows.flags[keep], offsets, data)
 
 
 class Shard:
@@ -121,7 +121,7 @@ class Shard:
         if not self._live or self._answer.query.counted:
             return  # windows counted in elements come in one epoch
         live = pa.concat_tables(self._live).combine_chunks()
-        needed = np.asarray(live["number"]) >= end - fleet_of(self._answer.query).keeps
+        needed = np.asarray(live["number"]) >= end - fleet_of(self._answer.query).live_span
         self._live = [live.filter(pa.array(needed))] if needed.any() else []
 
     @property

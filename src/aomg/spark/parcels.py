@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import types as t
 
-from aomg.core.keyed import Rows
+from aomg.core.keyed import KeyRows
 from aomg.spark.keys import key_ids
 
 Integers = npt.NDArray[np.int64]
@@ -111,7 +111,7 @@ def by_columns(table: pa.Table) -> list[pa.ChunkedArray]:
     return [table[name] for name in table.column_names if name.startswith("by") and name != "bytes"]
 
 
-def sorted_rows(table: pa.Table) -> tuple[Rows, list[pa.Array], Integers]:
+def sorted_rows(table: pa.Table) -> tuple[KeyRows, list[pa.Array], Integers]:
     """The rows of a table in the order that a fleet takes, the by values of each key, and the events of each row."""
     ids, values = key_ids(by_columns(table), table.num_rows)
     numbers, kinds = np.asarray(table["number"]), np.asarray(table["kind"]).astype(np.int64)
@@ -124,7 +124,7 @@ def sorted_rows(table: pa.Table) -> tuple[Rows, list[pa.Array], Integers]:
     offsets = np.frombuffer(offsets, np.int64)[content.offset : content.offset + len(content) + 1].copy()
     data = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
     data = data[: int(offsets[-1])].copy() if offsets.size else data.copy()
-    rows = Rows(
+    rows = KeyRows(
         ids[order], numbers[order], kinds[order], np.asarray(table["flag"]).astype(np.int64)[order], offsets, data
     )
     return rows, values, np.asarray(table["seen"])[order]

@@ -2,7 +2,7 @@
 
 A stored summary says which query wrote it. It is recognised by all of its key columns and its sub-window: a second
 copy with the same bytes is a replay and counts once, one with other bytes is an error. A roll-up drops key columns;
-the summaries that then share a key and a sub-window are added up (core.resummarize).
+the summaries that then share a key and a sub-window are added up (core.recast).
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from aomg.core.keyed import SUMMARY
-from aomg.core.resummarize import Recast
+from aomg.core.recast import Recast
 from aomg.errors import StateError
 from aomg.query import Query
 from aomg.spark.keys import key_ids, shard_numbers

@@ -5,14 +5,14 @@ from functools import cache, lru_cache
 
 from pyspark import TaskContext
 
-from aomg.core.keyed import Fleet
+from aomg.core.keyed import KeyedWindows
 from aomg.query import Query
 
 
 @lru_cache(maxsize=8)
-def fleet_of(query: Query) -> Fleet:
+def fleet_of(query: Query) -> KeyedWindows:
     """The worker's fleet for a query: its state is made once a process."""
-    fleet = Fleet(query)
+    fleet = KeyedWindows(query)
     if TaskContext.get() is not None:
         settle()
     return fleet

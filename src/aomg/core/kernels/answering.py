@@ -113,16 +113,16 @@ def within(value, low, high, guarantee):
 
 
 @inlined
-def _known_value(state, code, at, number, rank, domain):
+def _known_value(state, code, base, number, rank, domain):
     """The value of the `rank`-th largest of a code's `number` values: spread evenly, or ties on its edge.
 
-    `at` is where the code's count is, between those of its neighbours in the bucket.
+    `base` is where the code's count is, between those of its neighbours in the bucket.
     """
     low, high = interval(state, code, domain)
     value = low
     if low != high:
         slot = code & 15
-        alone = number >= TIES and (slot == 15 or state[at + 1] == 0) and (slot == 0 or state[at - 1] == 0)
+        alone = number >= TIES and (slot == 15 or state[base + 1] == 0) and (slot == 0 or state[base - 1] == 0)
         if alone and _beside_is_empty(state, code, True) and _beside_is_empty(state, code, False):
             value = low if low >= 0.0 else high
         else:
@@ -138,12 +138,12 @@ def _partly_known_value(state, bucket, total, known, above, domain, bounds):
     the lowest if all are below.
     """
     first, last = bucket_codes(state, bucket)
-    at = _fine_at(state, first)
+    base = _fine_at(state, first)
     unknown = total - known
     top, bottom = first, first
     passed = np.int64(0)
     for k in range(last - first, -1, -1):
-        passed += state[at + k]
+        passed += state[base + k]
         if top == first and passed + unknown >= above:
             top = first + k
         if passed >= above:
@@ -157,7 +157,7 @@ def _partly_known_value(state, bucket, total, known, above, domain, bounds):
     target = (above - 0.5) * share
     passed = np.int64(0)
     for k in range(last - first, -1, -1):
-        number = state[at + k]
+        number = state[base + k]
         if number > 0 and passed + number >= target:
             low, high = interval(state, first + k, domain)
             guess = high - (high - low) * ((target - passed) / number)
@@ -213,14 +213,14 @@ def compute_result(state, number, out):
                 place = place_of(state, active[i])
             b, over = find_downwards(state, state[AT_TOTAL] + place * 16, above - passed)
             total, over = state[state[AT_TOTAL] + place * 16 + b], above - passed - over
-            at = state[AT_FINE] + (place * 16 + b) * 16
-            known = sum_words(state, at)
+            base = state[AT_FINE] + (place * 16 + b) * 16
+            known = sum_words(state, base)
             bucket = (active[i] << 4) | b
             if known == total:  # the certificate: every value of the bucket is known to its code
-                slot, higher = find_downwards(state, at, over)
-                number = state[at + slot]
+                slot, higher = find_downwards(state, base, over)
+                number = state[base + slot]
                 rank = over - higher
-                value, low, high = _known_value(state, (bucket << 4) | slot, at + slot, number, rank, domain)
+                value, low, high = _known_value(state, (bucket << 4) | slot, base + slot, number, rank, domain)
                 method = METHOD_EXACT
             else:
                 value = _partly_known_value(state, bucket, total, known, over, domain, bounds)
@@ -238,10 +238,10 @@ def compute_result(state, number, out):
         reals[c], reals[c + 1], reals[c + 2] = value, low, high
         out[c + 3] = method
     for t in range(thresholds):
-        at = state[AT_THRESHOLD]
-        limit = double_of(state[at + 2 * t + 1])
-        under, inside = state[at + 2 * thresholds + 2 * t], state[at + 2 * thresholds + 2 * t + 1]
-        low, high = interval(state, state[at + 2 * t], domain)
+        base = state[AT_THRESHOLD]
+        limit = double_of(state[base + 2 * t + 1])
+        under, inside = state[base + 2 * thresholds + 2 * t], state[base + 2 * thresholds + 2 * t + 1]
+        low, high = interval(state, state[base + 2 * t], domain)
         low, high = max(low, minimum), min(high, maximum)
         least, most, middle = float(under), float(under), float(under)
         if inside > 0:
@@ -274,12 +274,12 @@ def locate(state, phi_index):
     while passed + state[state[AT_TOTAL] + place * 16 + b] < above:
         passed += state[state[AT_TOTAL] + place * 16 + b]
         b -= 1
-    at = state[AT_FINE] + (place * 16 + b) * 16
-    if sum_words(state, at) != state[state[AT_TOTAL] + place * 16 + b]:
+    base = state[AT_FINE] + (place * 16 + b) * 16
+    if sum_words(state, base) != state[state[AT_TOTAL] + place * 16 + b]:
         return False, np.int64(0), np.int64(0), np.int64(0)
     slot = 15
-    while passed + state[at + slot] < above:
-        passed += state[at + slot]
+    while passed + state[base + slot] < above:
+        passed += state[base + slot]
         slot -= 1
     code = (state[state[AT_ACTIVE] + i] << 8) | (b << 4) | slot
-    return True, code, above - passed, state[at + slot]
+    return True, code, above - passed, state[base + slot]

@@ -57,24 +57,24 @@ def _cut_row_wins(halves, x, y, skip_x, skip_y):
 @inlined
 def _score(state, halves, depth, new_count, old_count):
     """Mean of sign(x - y) over all pairs of the two tails at one depth, and the limits of chance."""
-    at = state[AT_DEPTH] + DEPTH_WIDTH * depth
-    if state[at + 2] != new_count or state[at + 3] != old_count:
-        state[at + 2], state[at + 3] = new_count, old_count
-        state[at + 4] = tail_depth(state[at], state[at + 1], state[SUB_WINDOWS], new_count)
-        state[at + 5] = tail_depth(state[at], state[at + 1], state[SUB_WINDOWS], old_count)
-        fraction = state[at + 4] / new_count
-        limit = burst_threshold(double_of(state[BURST_EFFECT]), state[at + 4], state[at + 5], fraction)
-        state[at + 6] = bits_of(limit)
-    top_new, top_old = state[at + 4], state[at + 5]
-    if double_of(state[at + 6]) >= 1.0:
+    entry = state[AT_DEPTH] + DEPTH_WIDTH * depth
+    if state[entry + 2] != new_count or state[entry + 3] != old_count:
+        state[entry + 2], state[entry + 3] = new_count, old_count
+        state[entry + 4] = tail_depth(state[entry], state[entry + 1], state[SUB_WINDOWS], new_count)
+        state[entry + 5] = tail_depth(state[entry], state[entry + 1], state[SUB_WINDOWS], old_count)
+        fraction = state[entry + 4] / new_count
+        limit = burst_threshold(double_of(state[BURST_EFFECT]), state[entry + 4], state[entry + 5], fraction)
+        state[entry + 6] = bits_of(limit)
+    top_new, top_old = state[entry + 4], state[entry + 5]
+    if double_of(state[entry + 6]) >= 1.0:
         return 0.0, 2.0
     half = state[HALF_PLACES]
     new_rows = state[NEWEST_ROWS + state[ROWS_SIDE]]
     old_rows = state[NEWEST_ROWS + 1 - state[ROWS_SIDE]]
     rows = fold_side(state)
-    old_at = state[AT_FOLD] + (1 - state[ROWS_SIDE]) * FOLD_WIDTH * half
+    old_side = state[AT_FOLD] + (1 - state[ROWS_SIDE]) * FOLD_WIDTH * half
     ids, sums = rows + FOLD_ID * half, rows + FOLD_SUM * half
-    old_ids, old_sums = old_at + FOLD_ID * half, old_at + FOLD_SUM * half
+    old_ids, old_sums = old_side + FOLD_ID * half, old_side + FOLD_SUM * half
     skip_new, skip_old = new_count - top_new, old_count - top_old
     i, j = 0, 0
     below, won = np.int64(0), np.int64(0)
@@ -95,7 +95,7 @@ def _score(state, halves, depth, new_count, old_count):
             continue
         won += 2 * below * (state[sums + i] - skip_new)
         if old_super == new_super:
-            x, y = 2 * rows + 16 * i, 2 * old_at + 16 * j
+            x, y = 2 * rows + 16 * i, 2 * old_side + 16 * j
             if skip_new | skip_old:
                 level, passed = _cut_row_wins(halves, x, y, skip_new, skip_old)
             else:
@@ -107,7 +107,7 @@ def _score(state, halves, depth, new_count, old_count):
         skip_new = np.int64(0)
         i += 1
     score = won / (float(top_new) * float(top_old)) - 1.0
-    return score, double_of(state[at + 6])
+    return score, double_of(state[entry + 6])
 
 
 @inlined

@@ -40,15 +40,15 @@ from aomg.core.kernels.totals import activate_super
 
 
 @inlined
-def record_room(state):
+def summary_room(state):
     """Bytes that are enough for the summary of the open sub-window."""
     fixed = 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]) + 16
     return fixed + touched_supers(state) * (70 + 16 * 70)
 
 
 @compiled
-def close_dense(state, halves, counts, ring, words, at, number, entering):
-    """ComputeResult of Level 1: write the open sub-window's summary at `at` and forget its counts.
+def close_dense(state, halves, counts, ring, words, start, number, entering):
+    """ComputeResult of Level 1: write the open sub-window's summary at `start` and forget its counts.
 
     Pure: a function of the counts, the number and the query. Returns the length in bytes. `entering` adds its rows
     to the sliding totals at the same time, as `accumulate` would from the bytes.
@@ -63,12 +63,12 @@ def close_dense(state, halves, counts, ring, words, at, number, entering):
     ids, super_sums = side + FOLD_ID * state[HALF_PLACES], side + FOLD_SUM * state[HALF_PLACES]
     sums = halves[2 * side : 2 * side + folded * 16]
     size = HEAD_WORDS + quantiles + 2 * thresholds
-    head = words[at >> 3 : (at >> 3) + size]
+    head = words[start >> 3 : (start >> 3) + size]
     head[HEAD_NUMBER] = number
     head[HEAD_COUNT] = count
     head[HEAD_MINIMUM] = bits_of(double_of_key(state[OPEN_MINIMUM]))
     head[HEAD_MAXIMUM] = bits_of(double_of_key(state[OPEN_MAXIMUM]))
-    end = at + 8 * size
+    end = start + 8 * size
 
     has_envelope = state[HAS_ENVELOPE] != 0
     sparse = count >= SPARSE_FROM
@@ -155,11 +155,11 @@ def close_dense(state, halves, counts, ring, words, at, number, entering):
         head[HEAD_WORDS + quantiles + 2 * t] = under
         head[HEAD_WORDS + quantiles + 2 * t + 1] = inside
 
-    while (end - at) & 7:
+    while (end - start) & 7:
         ring[end] = 0
         end += 1
-    head[HEAD_LENGTH] = (end - at) | (state[OPEN_DOMAIN] << DOMAIN_SHIFT)
+    head[HEAD_LENGTH] = (end - start) | (state[OPEN_DOMAIN] << DOMAIN_SHIFT)
     head[HEAD_ROWS] = envelope_rows | (np.int64(band_rows) << 32)
     head[HEAD_FINE] = 0
     clear_counts(state, folded)
-    return end - at
+    return end - start

@@ -26,11 +26,11 @@ def push_largest(words, base, room, entered, value):
 def turn_stack(words, base, room, entered, live):
     """All that is live moves to the second stack, each with the maximum of itself and those after it."""
     largest = -(2**62) * 2
-    at = entered % room
+    slot = entered % room
     for _ in range(live):
-        largest = max(largest, words[base + 1 + at])
-        words[base + 1 + room + at] = largest
-        at = room - 1 if at == 0 else at - 1
+        largest = max(largest, words[base + 1 + slot])
+        words[base + 1 + room + slot] = largest
+        slot = room - 1 if slot == 0 else slot - 1
     words[base] = -(2**62) * 2
 
 

@@ -29,7 +29,7 @@ from aomg.core.kernels.registers import (
     THRESHOLDS,
     ZERO_SUPER,
 )
-from aomg.core.kernels.rows import add_row, read_step
+from aomg.core.kernels.rows import read_row, read_step
 
 FOLD_ID, FOLD_SUM, FOLD_WIDTH = 16, 18, 20  # a side: counts of each super, then its number, then its sum
 
@@ -108,21 +108,19 @@ def clear_counts(state, folded):
 
 
 @compiled
-def unfold(state, halves, ring, words, at):
-    """Make the envelope rows of the summary at `at` the newest bucket totals, as its close had left them."""
+def unfold(state, halves, ring, words, start):
+    """Make the envelope rows of the summary at `start` the newest bucket totals, as its close had left them."""
     state[ROWS_SIDE] ^= 1
     side = fold_side(state)
     size = HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]
-    where = at + 8 * size
-    rows = words[(at >> 3) + HEAD_ROWS] & LENGTH_MASK
+    where = start + 8 * size
+    rows = words[(start >> 3) + HEAD_ROWS] & LENGTH_MASK
     scratch = state[AT_SCRATCH]
     super_ = np.int64(0)
     for i in range(rows):
-        for k in range(16):
-            state[scratch + k] = 0
         step, form, where = read_step(ring, where)
         super_ += step
-        added, where = add_row(ring, where, form, state, scratch)
+        added, where = read_row(ring, where, form, state, scratch)
         for k in range(16):
             halves[2 * side + 16 * i + k] = state[scratch + k]
         state[side + FOLD_ID * state[HALF_PLACES] + i] = super_

@@ -1,12 +1,14 @@
 """Slides the windows of many keys, one key after another, in one state."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
-from aomg.core.kernels.answering import compute_result
-from aomg.core.kernels.closing import close_dense, record_room
+from aomg.core.kernels.closing import close_dense, summary_room
 from aomg.core.kernels.codes import place_of
 from aomg.core.kernels.folds import unfold
+from aomg.core.kernels.paper.level2 import restart_level
 from aomg.core.kernels.registers import (
     ACTIVE,
     AT_ACTIVE,
@@ -25,32 +27,55 @@ from aomg.core.kernels.registers import (
     LIVE_WITH_REALS,
     NEWEST_NUMBER,
     NONE,
-    PARTIAL,
     RING_BEFORE,
     RING_END,
     RING_NEWEST,
     RING_OLDEST,
     SCORE,
-    SUB_WINDOWS,
     THRESHOLDS,
 )
-from aomg.core.kernels.ring import enter, expire, find_room, head_word, join_newest
+from aomg.core.kernels.ring import find_room, head_word, join_newest
 from aomg.core.kernels.sortable import bits_of
+from aomg.core.kernels.steps import answer_idle, enter_and_answer, enter_summary, make_room
 from aomg.core.kernels.tallies import add_tally, get_word
 from aomg.core.kernels.totals import accumulate, apply_head
 
-# what a row brings: a summary that is live already, counts of a sub-window, or the summary of one that closed elsewhere
-ROW_LIVE, ROW_COUNTS, ROW_SUMMARY = range(3)
+# what a row brings: a summary that is live already, a tally of a sub-window, or the summary of one that closed elsewhere
+ROW_LIVE, ROW_TALLY, ROW_SUMMARY = range(3)
 SUMMED, SUM_TAIL = 2, 24  # the flag of a live row that is a sum of summaries, and its bytes behind those of a summary
-# how far `slide_keys` has come, so that it can go on after something grew
-P_ROW, P_KEY, P_NEXT, P_OPEN, P_RESULTS, P_KEPT, P_KEPT_BYTES, P_NEED, PROGRESS = range(9)
-DONE, RING_FULL, RESULTS_FULL, KEPT_FULL = range(4)
-KEPT_KEY, KEPT_NUMBER, KEPT_START, KEPT_FLAG, KEPT_WIDTH = range(5)
+# where `slide_keys` is, so that it can go on after an array grew
+P_ROW, P_KEY, P_NEXT, P_OPEN, P_RESULTS, P_SUMMARIES, P_SUMMARY_BYTES, P_NEED, PROGRESS = range(9)
+DONE, RING_FULL, RESULTS_FULL, SUMMARIES_FULL = range(4)
+# columns of the index of summaries
+INDEX_KEY, INDEX_NUMBER, INDEX_START, INDEX_FLAG, INDEX_WIDTH = range(5)
+
+
+class RowArrays(NamedTuple):
+    """Rows of many keys, as the kernels take them: core.keyed.KeyRows says what they are."""
+
+    keys: Any
+    numbers: Any
+    kinds: Any
+    flags: Any
+    offsets: Any
+    data: Any
+
+
+class OutputArrays(NamedTuple):
+    """Where `slide_keys` writes: results with their keys, and the summaries that close, their bytes behind an index."""
+
+    results: Any
+    result_keys: Any
+    densities: Any
+    summaries: Any
+    index: Any
 
 
 @compiled
-def restart(state):
+def restart(state, level):
     """Forget every live summary, as if the state were new. Costs O(live supers)."""
+    if level is not None:
+        restart_level(level)
     active = state[state[AT_ACTIVE] : state[AT_ACTIVE] + state[ACTIVE]]
     for i in range(active.size):
         place = place_of(state, active[i])
@@ -71,162 +96,153 @@ def restart(state):
 
 
 @inlined
-def _put_record(state, ring, words, data, first, last):
-    """Copy a summary's bytes into the ring; where it is, or -1."""
-    at = find_room(state, words, last - first)
-    if at >= 0:
-        for j in range(last - first):
-            ring[at + j] = data[first + j]
-    return at
+def _copy_summary(ring, start, data, first, length):
+    """Copy the bytes of a summary into the ring."""
+    for j in range(length):
+        ring[start + j] = data[first + j]
 
 
 @inlined
-def _rejoin(state, ring, words, at, flag):
-    """Enter a summary that had entered before: what the burst detector said of it then is known."""
-    where, envelope_rows, band_rows = apply_head(state, words, at, 1)
+def _rejoin(state, ring, words, start, flag):
+    """Enter a summary that had entered before: what the burst detector decided then is known."""
+    where, envelope_rows, band_rows = apply_head(state, words, start, 1)
     accumulate(state, ring, where, envelope_rows, band_rows)
     if flag > 0:
-        state[LAST_BURST] = head_word(words, at, HEAD_NUMBER)
+        state[LAST_BURST] = head_word(words, start, HEAD_NUMBER)
     elif flag < 0:
-        state[LAST_RELEASE] = head_word(words, at, HEAD_NUMBER)
-    join_newest(state, words, at)
+        state[LAST_RELEASE] = head_word(words, start, HEAD_NUMBER)
+    join_newest(state, words, start)
 
 
 @inlined
-def _rejoin_sum(state, ring, words, at, data, tail):
-    """Enter a sum of summaries, none of which leaves before the state is started again; its last words are at `tail`.
+def _rejoin_sum(state, ring, words, start, data, tail):
+    """Enter a sum of summaries, none of which expires before the state is restarted; its last words are at `tail`.
 
     To the extremes it is as many summaries as it is of, each as wide as all of them.
     """
-    where, envelope_rows, band_rows = apply_head(state, words, at, 1)
+    where, envelope_rows, band_rows = apply_head(state, words, start, 1)
     accumulate(state, ring, where, envelope_rows, band_rows)
     summaries = get_word(data, tail)
     state[LIVE_SUMMARIES] += summaries - 1
     state[LAST_BURST] = max(state[LAST_BURST], get_word(data, tail + 8))
     state[LAST_RELEASE] = max(state[LAST_RELEASE], get_word(data, tail + 16))
     for _ in range(summaries):
-        join_newest(state, words, at)
+        join_newest(state, words, start)
+
+
+@inlined
+def _enter_live(state, halves, ring, words, level, rows, row):
+    """Enter a live row; returns the bytes that the ring lacks for it, or 0.
+
+    The burst detector of a query with a fine part compares the live summaries again: their flags are not stored.
+    """
+    summed = rows.flags[row] == SUMMED
+    first, length = rows.offsets[row], rows.offsets[row + 1] - rows.offsets[row] - (SUM_TAIL if summed else 0)
+    if level is None:
+        start = find_room(state, words, length)
+    else:
+        start = make_room(state, ring, words, level, rows.numbers[row], length)
+    if start < 0:
+        return length
+    _copy_summary(ring, start, rows.data, first, length)
+    if level is not None:
+        enter_summary(state, halves, ring, words, level, start, False)
+        return np.int64(0)
+    if summed:
+        _rejoin_sum(state, ring, words, start, rows.data, first + length)
+    else:
+        _rejoin(state, ring, words, start, rows.flags[row])
+    last = row + 1 == rows.keys.size or rows.keys[row + 1] != rows.keys[row] or rows.kinds[row + 1] != ROW_LIVE
+    if last:
+        unfold(state, halves, ring, words, start)
+    return np.int64(0)
+
+
+@inlined
+def _list_summary(state, ring, progress, output, start, length, key, number):
+    """Append a summary that closed to the output."""
+    entry, first = progress[P_SUMMARIES], progress[P_SUMMARY_BYTES]
+    for j in range(length):
+        output.summaries[first + j] = ring[start + j]
+    output.index[entry, INDEX_KEY], output.index[entry, INDEX_NUMBER] = key, number
+    output.index[entry, INDEX_START], output.index[entry, INDEX_FLAG] = first, state[FLAG]
+    progress[P_SUMMARIES] += 1
+    progress[P_SUMMARY_BYTES] += length
 
 
 @compiled
-def slide_keys(
-    state,
-    ring,
-    progress,
-    keys,
-    numbers,
-    kinds,
-    flags,
-    offsets,
-    data,
-    live_to,
-    ends,
-    answering,
-    out,
-    out_keys,
-    kept,
-    index,
-):
+def slide_keys(state, ring, level, progress, rows, live_to, ends, answering, output):
     """Close the sub-windows of one key after another, up to its end, and answer for each.
 
     Rows are ordered by key, then live summaries before the rest, then number. Live summaries have answered up to
-    `live_to` of their key. Idle sub-windows answer while any summary is live. With `kept` (bytes) and `index` the
-    summaries that close are handed out; without `answering` they are closed only. Returns DONE, or what has to grow.
+    `live_to` of their key. Idle sub-windows answer while any summary is live. With room in `output.summaries` the
+    summaries that close are written there; without `answering` they are closed only. Returns DONE, or what has to grow.
     """
     words = ring.view(np.int64)
     halves = state.view(np.int32)
     counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
-    sub_windows = state[SUB_WINDOWS]
-    size = keys.size
+    size, results = rows.keys.size, output.results
+    listing = output.summaries.size > 0
     while True:
         if progress[P_KEY] < 0:
             if progress[P_ROW] == size:
                 return DONE
-            restart(state)
-            progress[P_KEY] = keys[progress[P_ROW]]
+            restart(state, level)
+            progress[P_KEY] = rows.keys[progress[P_ROW]]
             progress[P_NEXT] = NONE
         key, row = progress[P_KEY], progress[P_ROW]
         closing = progress[P_OPEN] != NONE
-        more = row < size and keys[row] == key
-        if not closing and more and kinds[row] == ROW_LIVE:
-            length = offsets[row + 1] - offsets[row] - (SUM_TAIL if flags[row] == SUMMED else 0)
-            at = _put_record(state, ring, words, data, offsets[row], offsets[row] + length)
-            if at < 0:
-                progress[P_NEED] = length
+        more = row < size and rows.keys[row] == key
+        if not closing and more and rows.kinds[row] == ROW_LIVE:
+            progress[P_NEED] = _enter_live(state, halves, ring, words, level, rows, row)
+            if progress[P_NEED] > 0:
                 return RING_FULL
-            if flags[row] == SUMMED:
-                _rejoin_sum(state, ring, words, at, data, offsets[row + 1] - SUM_TAIL)
-            else:
-                _rejoin(state, ring, words, at, flags[row])
             progress[P_ROW] += 1
             progress[P_NEXT] = live_to[key]
-            if row + 1 == size or keys[row + 1] != key or kinds[row + 1] != ROW_LIVE:
-                unfold(state, halves, ring, words, at)
             continue
-        number = progress[P_OPEN] if closing else (numbers[row] if more else ends[key])
+        number = progress[P_OPEN] if closing else (rows.numbers[row] if more else ends[key])
         if answering and not closing and progress[P_NEXT] != NONE:
-            while progress[P_NEXT] < number:
-                idle = progress[P_NEXT]
-                expire(state, ring, words, idle - sub_windows + 1)
-                if state[LIVE_SUMMARIES] == 0:
-                    progress[P_NEXT] = number
-                    break
-                if state[PARTIAL] or state[LIVE_SUMMARIES] == sub_windows:
-                    if progress[P_RESULTS] == out.shape[0]:
-                        return RESULTS_FULL
-                    compute_result(state, idle, out[progress[P_RESULTS]])
-                    out_keys[progress[P_RESULTS]] = key
-                    progress[P_RESULTS] += 1
-                progress[P_NEXT] += 1
+            first = progress[P_RESULTS]
+            progress[P_NEXT], progress[P_RESULTS] = answer_idle(
+                state, ring, words, level, progress[P_NEXT], number, results, output.densities, first
+            )
+            output.result_keys[first : progress[P_RESULTS]] = key
+            if progress[P_NEXT] < number:
+                return RESULTS_FULL
         if not more and not closing:
             progress[P_KEY] = -1
             continue
         # a sub-window closes
-        if answering and progress[P_RESULTS] == out.shape[0]:
+        if answering and progress[P_RESULTS] == results.shape[0]:
             return RESULTS_FULL
-        if not closing and kinds[row] == ROW_COUNTS:
-            while row < size and keys[row] == key and numbers[row] == number and kinds[row] == ROW_COUNTS:
-                add_tally(state, counts, data, offsets[row])
+        if not closing and rows.kinds[row] == ROW_TALLY:
+            while more and rows.numbers[row] == number and rows.kinds[row] == ROW_TALLY:
+                add_tally(state, counts, rows.data, rows.offsets[row])
                 row += 1
+                more = row < size and rows.keys[row] == key
             progress[P_ROW] = row
             progress[P_OPEN] = number
             closing = True
-        if answering:
-            expire(state, ring, words, number - sub_windows + 1)
+        length = summary_room(state) if closing else rows.offsets[row + 1] - rows.offsets[row]
+        progress[P_NEED] = length
+        full = progress[P_SUMMARY_BYTES] + length > output.summaries.size or progress[P_SUMMARIES] == output.index.shape[0]
+        if listing and full:
+            return SUMMARIES_FULL
+        start = make_room(state, ring, words, level, number, length)
+        if start < 0:
+            return RING_FULL
         if closing:
-            room = record_room(state)
-            if kept.size > 0 and (progress[P_KEPT_BYTES] + room > kept.size or progress[P_KEPT] == index.shape[0]):
-                progress[P_NEED] = room
-                return KEPT_FULL
-            at = find_room(state, words, room)
-            if at < 0:
-                progress[P_NEED] = room
-                return RING_FULL
-            length = close_dense(state, halves, counts, ring, words, at, number, answering)
+            length = close_dense(state, halves, counts, ring, words, start, number, answering)
             progress[P_OPEN] = NONE
         else:
-            length = offsets[row + 1] - offsets[row]
-            if kept.size > 0 and (progress[P_KEPT_BYTES] + length > kept.size or progress[P_KEPT] == index.shape[0]):
-                progress[P_NEED] = length
-                return KEPT_FULL
-            at = _put_record(state, ring, words, data, offsets[row], offsets[row + 1])
-            if at < 0:
-                progress[P_NEED] = length
-                return RING_FULL
-            unfold(state, halves, ring, words, at)
+            _copy_summary(ring, start, rows.data, rows.offsets[row], length)
             progress[P_ROW] += 1
         if answering:
-            enter(state, halves, ring, words, at, closing)
+            first = progress[P_RESULTS]
+            progress[P_RESULTS] = enter_and_answer(
+                state, halves, ring, words, level, start, closing, results, output.densities, first
+            )
+            output.result_keys[first : progress[P_RESULTS]] = key
             progress[P_NEXT] = number + 1
-        if kept.size > 0:
-            entry, start = progress[P_KEPT], progress[P_KEPT_BYTES]
-            for j in range(length):
-                kept[start + j] = ring[at + j]
-            index[entry, KEPT_KEY], index[entry, KEPT_NUMBER] = key, number
-            index[entry, KEPT_START], index[entry, KEPT_FLAG] = start, state[FLAG]
-            progress[P_KEPT] += 1
-            progress[P_KEPT_BYTES] += length
-        if answering and (state[PARTIAL] or state[LIVE_SUMMARIES] == sub_windows):
-            compute_result(state, number, out[progress[P_RESULTS]])
-            out_keys[progress[P_RESULTS]] = key
-            progress[P_RESULTS] += 1
+        if listing:
+            _list_summary(state, ring, progress, output, start, length, key, number)

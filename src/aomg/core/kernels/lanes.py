@@ -120,8 +120,8 @@ def row_wins(typing_context, halves, x, y):
     def generate(context, builder, signature, arguments):
         half, word = ir.IntType(32), ir.IntType(64)
         loaded = []
-        for at in arguments[1:]:
-            pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], at, half, 16)
+        for index in arguments[1:]:
+            pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], index, half, 16)
             loaded.append(builder.load(pointer, align=4))
         new, old = loaded
         below = _running_sums(builder, old, vector)
@@ -135,14 +135,14 @@ def row_wins(typing_context, halves, x, y):
 
 
 @intrinsic
-def add_halves(typing_context, words, at, halves, first):
-    """words[at:at+16] += halves[first:first+16]."""
+def add_halves(typing_context, words, index, halves, first):
+    """words[index:index+16] += halves[first:first+16]."""
 
     def generate(context, builder, signature, arguments):
-        words, at, halves, first = arguments
+        words, index, halves, first = arguments
         word = ir.IntType(64)
         source, _ = _vector_at(context, builder, signature.args[2], halves, first, ir.IntType(32), 16)
-        target, vector = _vector_at(context, builder, signature.args[0], words, at, word, 16)
+        target, vector = _vector_at(context, builder, signature.args[0], words, index, word, 16)
         wide = builder.zext(builder.load(source, align=4), vector)
         builder.store(builder.add(builder.load(target, align=8), wide), target, align=8)
         return context.get_dummy_value()
@@ -152,10 +152,10 @@ def add_halves(typing_context, words, at, halves, first):
 
 def _generate_row_update(operation):
     def generate(context, builder, signature, arguments):
-        words, at, ring, where = arguments
+        words, index, ring, where = arguments
         byte, word = ir.IntType(8), ir.IntType(64)
         source, _ = _vector_at(context, builder, signature.args[2], ring, where, byte, 16)
-        target, _ = _vector_at(context, builder, signature.args[0], words, at, word, 16)
+        target, _ = _vector_at(context, builder, signature.args[0], words, index, word, 16)
         bytes_ = builder.load(source, align=1)
         wide = builder.zext(bytes_, ir.VectorType(word, 16))
         builder.store(getattr(builder, operation)(builder.load(target, align=8), wide), target, align=8)
@@ -181,20 +181,20 @@ def pack_row(typing_context, counts, first, ring, where):
 
 
 @intrinsic
-def add_bytes(typing_context, words, at, ring, where):
-    """words[at:at+16] += ring[where:where+16]; returns the sum of what was added."""
+def add_bytes(typing_context, words, index, ring, where):
+    """words[index:index+16] += ring[where:where+16]; returns the sum of what was added."""
     return types.int64(words, types.int64, ring, types.int64), _generate_row_update("add")
 
 
 @intrinsic
-def subtract_bytes(typing_context, words, at, ring, where):
-    """words[at:at+16] -= ring[where:where+16]; returns the sum of what was subtracted."""
+def subtract_bytes(typing_context, words, index, ring, where):
+    """words[index:index+16] -= ring[where:where+16]; returns the sum of what was subtracted."""
     return types.int64(words, types.int64, ring, types.int64), _generate_row_update("sub")
 
 
 @intrinsic
-def prefetch(typing_context, ring, at):
-    """Ask for the 64 bytes around ring[at]; they will be needed at the next close."""
+def prefetch(typing_context, ring, index):
+    """Ask for the 64 bytes around ring[index]; they will be needed at the next close."""
 
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data

@@ -39,19 +39,19 @@ COLD_FROM, COLD_BYTES = 1000, 1024  # with more live summaries than this, the ne
 
 
 @inlined
-def head_word(words, at, word):
-    """One word of the head of the summary at `at`."""
-    return words[(at >> 3) + word]
+def head_word(words, start, word):
+    """One word of the head of the summary at `start`."""
+    return words[(start >> 3) + word]
 
 
 @inlined
-def next_record(state, words, at):
-    """Where the summary after the one at `at` begins."""
+def next_record(state, words, start):
+    """Where the summary after the one at `start` begins."""
     size = HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]
-    at += head_word(words, at, HEAD_LENGTH) & LENGTH_MASK
-    if at + 8 * size > 8 * words.size or head_word(words, at, HEAD_COUNT) == 0:
+    start += head_word(words, start, HEAD_LENGTH) & LENGTH_MASK
+    if start + 8 * size > 8 * words.size or head_word(words, start, HEAD_COUNT) == 0:
         return np.int64(0)
-    return at
+    return start
 
 
 @inlined
@@ -91,12 +91,12 @@ def expire(state, ring, words, before):
 
 
 @inlined
-def enter(state, halves, ring, words, at, added):
-    """Accumulate the summary at `at` as the newest of the window; `added` says that its rows are in the totals."""
-    head = words[at >> 3 : (at >> 3) + HEAD_WORDS]
+def enter(state, halves, ring, words, start, added):
+    """Accumulate the summary at `start` as the newest of the window; `added` says that its rows are in the totals."""
+    head = words[start >> 3 : (start >> 3) + HEAD_WORDS]
     number = head[HEAD_NUMBER]
     newest = state[RING_NEWEST]
-    where, envelope_rows, band_rows = apply_head(state, words, at, 1)
+    where, envelope_rows, band_rows = apply_head(state, words, start, 1)
     if not added:
         accumulate(state, ring, where, envelope_rows, band_rows)
     state[SCORE], state[FLAG] = bits_of(0.0), 0
@@ -106,14 +106,14 @@ def enter(state, halves, ring, words, at, added):
             state[LAST_BURST] = number
         elif state[FLAG] < 0:
             state[LAST_RELEASE] = number
-    join_newest(state, words, at)
+    join_newest(state, words, start)
 
 
 @inlined
-def join_newest(state, words, at):
-    """Note the extremes of the summary at `at`, and that it is the newest."""
+def join_newest(state, words, start):
+    """Note the extremes of the summary at `start`, and that it is the newest."""
     quantiles = state[QUANTILES]
-    head = words[at >> 3 : (at >> 3) + HEAD_WORDS + quantiles]
+    head = words[start >> 3 : (start >> 3) + HEAD_WORDS + quantiles]
     state[ENTERED] += 1
     for q in range(quantiles):
         push_extreme(state, 2 * q, head[HEAD_WORDS + q] >> CODE_SHIFT)
@@ -121,24 +121,24 @@ def join_newest(state, words, at):
     push_extreme(state, 2 * quantiles, key_of_double(double_of(head[HEAD_MAXIMUM])))
     push_extreme(state, 2 * quantiles + 1, -key_of_double(double_of(head[HEAD_MINIMUM])))
     state[NEWEST_NUMBER] = head[HEAD_NUMBER]
-    state[RING_NEWEST] = at
+    state[RING_NEWEST] = start
     if state[RING_OLDEST] < 0:
-        state[RING_OLDEST] = at
-    state[RING_END] = at + (head[HEAD_LENGTH] & LENGTH_MASK)
+        state[RING_OLDEST] = start
+    state[RING_END] = start + (head[HEAD_LENGTH] & LENGTH_MASK)
 
 
 @compiled
-def ring_records(state, ring, starts):
-    """Where the kept summaries begin, oldest first (with the one before the oldest); returns how many."""
+def summary_starts(state, ring, starts):
+    """List where summaries begin, oldest first: the one that expired last, then the live ones; returns how many."""
     words = ring.view(np.int64)
     first = state[RING_BEFORE] if state[RING_BEFORE] >= 0 else state[RING_OLDEST]
     if first < 0:
         return 0
     kept = 0
-    at = first
+    start = first
     while True:
-        starts[kept] = at
+        starts[kept] = start
         kept += 1
-        if at == state[RING_NEWEST]:
+        if start == state[RING_NEWEST]:
             return kept
-        at = next_record(state, words, at)
+        start = next_record(state, words, start)

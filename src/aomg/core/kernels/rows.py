@@ -9,114 +9,103 @@ SPARSE_FROM = 4096  # smaller summaries spend bytes, not branches that cannot be
 
 
 @inlined
-def _write_head(ring, at, step, form):
+def _write_head(ring, position, step, form):
     """The head of a row: the step from the row before (14 bits, else 4 bytes more) and the form of its counts."""
     short = min(step, 0x3FFF)
     head = (short << 2) | form
-    ring[at] = head & 255
-    ring[at + 1] = head >> 8
-    at += 2
+    ring[position] = head & 255
+    ring[position + 1] = head >> 8
+    position += 2
     if short == 0x3FFF:
         for k in range(4):
-            ring[at + k] = (step >> (8 * k)) & 255
-        at += 4
-    return at
+            ring[position + k] = (step >> (8 * k)) & 255
+        position += 4
+    return position
 
 
 @inlined
-def write_counts(ring, at, step, counts, first, sparse):
+def write_counts(ring, position, step, counts, first, sparse):
     """Append a row of the 16 counts from `first` on; returns its end.
 
     Forms: 0 pairs of nibbles (position, count); 1, 2, 3 one, two or four planes of 16 bytes.
     """
-    every = pack_row(counts, first, ring, at + 2)
+    every = pack_row(counts, first, ring, position + 2)
     if every < 256 and step < 0x3FFF and not sparse:
         head = (step << 2) | 1
-        ring[at] = head & 255
-        ring[at + 1] = head >> 8
-        return at + 18
-    return _write_other_forms(ring, at, step, counts, first, sparse, every)
+        ring[position] = head & 255
+        ring[position + 1] = head >> 8
+        return position + 18
+    return _write_other_forms(ring, position, step, counts, first, sparse, every)
 
 
 @compiled
-def _write_other_forms(ring, at, step, counts, first, sparse, every):
+def _write_other_forms(ring, position, step, counts, first, sparse, every):
     """The rows of write_counts that are not 16 bytes behind a short step."""
     filled = 0
     for k in range(16):
         filled += counts[first + k] != 0
     if sparse and every < 16 and filled <= 5:
-        at = _write_head(ring, at, step, 0)
-        ring[at] = filled
-        at += 1
+        position = _write_head(ring, position, step, 0)
+        ring[position] = filled
+        position += 1
         for k in range(16):
             number = counts[first + k]
-            ring[at] = (k << 4) | number
-            at += number != 0
-        return at
+            ring[position] = (k << 4) | number
+            position += number != 0
+        return position
     form = 1 if every < 256 else (2 if every < 65536 else 3)
-    at = _write_head(ring, at, step, form)
+    position = _write_head(ring, position, step, form)
     for plane in range((1 << form) >> 1):
         for k in range(16):
-            ring[at + k] = (counts[first + k] >> (8 * plane)) & 255
-        at += 16
-    return at
+            ring[position + k] = (counts[first + k] >> (8 * plane)) & 255
+        position += 16
+    return position
 
 
 @inlined
-def read_step(ring, at):
+def read_step(ring, position):
     """The head of a row: its step, its form, and where its counts begin."""
-    head = np.int64(ring[at]) | (np.int64(ring[at + 1]) << 8)
-    at += 2
+    head = np.int64(ring[position]) | (np.int64(ring[position + 1]) << 8)
+    position += 2
     step = head >> 2
     if step == 0x3FFF:
         step = np.int64(0)
         for k in range(4):
-            step |= np.int64(ring[at + k]) << (8 * k)
-        at += 4
-    return step, head & 3, at
+            step |= np.int64(ring[position + k]) << (8 * k)
+        position += 4
+    return step, head & 3, position
 
 
 @inlined
-def add_row(ring, where, form, state, at):
-    """state[at:at+16] += the row's counts; returns their sum and the row's end."""
+def shift_row(ring, where, form, totals, first, sign):
+    """Add (sign +1) or subtract (-1) the row's counts from totals[first] on; returns their sum and the row's end.
+
+    `sign` is a constant wherever this is inlined, so that each caller gets a loop without it.
+    """
     if form == 1:
-        return add_bytes(state, at, ring, where), where + 16
-    added = np.int64(0)
+        shift = add_bytes(totals, first, ring, where) if sign > 0 else subtract_bytes(totals, first, ring, where)
+        return shift, where + 16
+    shift = np.int64(0)
     if form == 0:
         filled = np.int64(ring[where])
         where += 1
         for k in range(filled):
             pair = np.int64(ring[where + k])
-            state[at + (pair >> 4)] += pair & 15
-            added += pair & 15
-        return added, where + filled
+            totals[first + (pair >> 4)] += sign * (pair & 15)
+            shift += pair & 15
+        return shift, where + filled
     for plane in range((1 << form) >> 1):
         for k in range(16):
             number = np.int64(ring[where + k]) << (8 * plane)
-            state[at + k] += number
-            added += number
+            totals[first + k] += sign * number
+            shift += number
         where += 16
-    return added, where
+    return shift, where
 
 
 @inlined
-def subtract_row(ring, where, form, state, at):
-    """state[at:at+16] -= the row's counts; returns their sum and the row's end."""
-    if form == 1:
-        return subtract_bytes(state, at, ring, where), where + 16
-    removed = np.int64(0)
-    if form == 0:
-        filled = np.int64(ring[where])
-        where += 1
-        for k in range(filled):
-            pair = np.int64(ring[where + k])
-            state[at + (pair >> 4)] -= pair & 15
-            removed += pair & 15
-        return removed, where + filled
-    for plane in range((1 << form) >> 1):
-        for k in range(16):
-            number = np.int64(ring[where + k]) << (8 * plane)
-            state[at + k] -= number
-            removed += number
-        where += 16
-    return removed, where
+def read_row(ring, where, form, counts, first):
+    """Write the row's 16 counts from counts[first] on; returns their sum and the row's end."""
+    for k in range(16):
+        counts[first + k] = 0
+    return shift_row(ring, where, form, counts, first, 1)

@@ -23,29 +23,27 @@ from aomg.core.kernels.registers import (
     THRESHOLDS,
     ZERO_SUPER,
 )
-from aomg.core.kernels.rows import add_row, read_step
+from aomg.core.kernels.rows import read_row, read_step
 from aomg.core.kernels.sortable import double_of
 
 
 @compiled
-def count_entries(state, ring, at, found):
+def count_entries(state, ring, start, entries):
     """Count the entries that are not zero in the envelope rows and in the band rows of a summary."""
-    head = ring.view(np.int64)[at >> 3 : (at >> 3) + HEAD_WORDS]
-    where = at + 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS])
+    head = ring.view(np.int64)[start >> 3 : (start >> 3) + HEAD_WORDS]
+    where = start + 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS])
     scratch = state[AT_SCRATCH]
     for part in range(2):
         rows = head[HEAD_ROWS] & LENGTH_MASK if part == 0 else head[HEAD_ROWS] >> 32
         for _ in range(rows):
-            for k in range(16):
-                state[scratch + k] = 0
             _, form, where = read_step(ring, where)
-            _, where = add_row(ring, where, form, state, scratch)
+            _, where = read_row(ring, where, form, state, scratch)
             for k in range(16):
-                found[part] += state[scratch + k] != 0
+                entries[part] += state[scratch + k] != 0
 
 
 @compiled
-def record_is_sound(state, record):
+def summary_is_sound(state, record):
     """Whether bytes are a summary of this query: lengths, rows, codes and counts all agree."""
     quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
     size = 8 * (HEAD_WORDS + quantiles + 2 * thresholds)
@@ -92,9 +90,7 @@ def record_is_sound(state, record):
             length = (np.int64(record[where]) + 1) if form == 0 else 16 * ((1 << form) >> 1)
             if where + length > end:
                 return False
-            for k in range(16):
-                state[scratch + k] = 0
-            added, where = add_row(record, where, form, state, scratch)
+            added, where = read_row(record, where, form, state, scratch)
             if added <= 0:
                 return False
             if part == 0:

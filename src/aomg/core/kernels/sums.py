@@ -4,8 +4,8 @@ import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.answering import bucket_codes
-from aomg.core.kernels.codes import place_of
-from aomg.core.kernels.keys import KEPT_FLAG, KEPT_KEY, KEPT_NUMBER, KEPT_START, SUM_TAIL, SUMMED, restart
+from aomg.core.kernels.codes import interval, place_of
+from aomg.core.kernels.keys import INDEX_FLAG, INDEX_KEY, INDEX_NUMBER, INDEX_START, SUM_TAIL, SUMMED, restart
 from aomg.core.kernels.lanes import sum_words
 from aomg.core.kernels.ranks import PHI_COLUMN, PHI_DENOMINATOR, PHI_NUMERATOR, PHI_WIDTH, rank_of
 from aomg.core.kernels.registers import (
@@ -31,10 +31,12 @@ from aomg.core.kernels.registers import (
     NONE,
     NOTHING,
     QUANTILES,
+    REALS,
     THRESHOLDS,
+    ZERO_SUPER,
 )
 from aomg.core.kernels.rows import SPARSE_FROM, write_counts
-from aomg.core.kernels.sortable import bits_of, double_of
+from aomg.core.kernels.sortable import bits_of, double_of, next_up
 from aomg.core.kernels.totals import accumulate
 
 MOST_SUMMED = 2**31 - 1  # events of a sum: its counts have 32 bits
@@ -42,22 +44,22 @@ SUM_ROOM = 20  # a row of 4 bytes may become one of 70
 
 
 @inlined
-def _put_total_row(state, halves, ring, at, step, first, sparse):
+def _put_total_row(state, halves, ring, end, step, first, sparse):
     """Append a row of 16 totals, which are 64-bit words; returns its end."""
     scratch = 2 * state[AT_SCRATCH]
     for j in range(16):
         halves[scratch + j] = state[first + j]
-    return write_counts(ring, at, step, halves, scratch, sparse)
+    return write_counts(ring, end, step, halves, scratch, sparse)
 
 
 @inlined
-def _put_totals(state, halves, out, at, sparse):
-    """Write the sliding totals as the rows of a summary, from `at` on; returns their end and the rows of the band."""
+def _put_totals(state, halves, out, end, sparse):
+    """Write the sliding totals as the rows of a summary, from `end` on; returns their end and the rows of the band."""
     before = np.int64(0)
     for i in range(state[ACTIVE]):
         super_ = state[state[AT_ACTIVE] + i]
         first = state[AT_TOTAL] + place_of(state, super_) * 16
-        at = _put_total_row(state, halves, out, at, super_ - before, first, sparse)
+        end = _put_total_row(state, halves, out, end, super_ - before, first, sparse)
         before = super_
     band_rows, before = np.int64(0), np.int64(0)
     for i in range(state[ACTIVE]):
@@ -66,13 +68,13 @@ def _put_totals(state, halves, out, at, sparse):
             first = state[AT_FINE] + (place_of(state, super_) * 16 + b) * 16
             if sum_words(state, first) > 0:
                 bucket = (super_ << 4) | b
-                at = _put_total_row(state, halves, out, at, bucket - before, first, sparse)
+                end = _put_total_row(state, halves, out, end, bucket - before, first, sparse)
                 before = bucket
                 band_rows += 1
-    while at & 7:
-        out[at] = 0
-        at += 1
-    return at, band_rows
+    while end & 7:
+        out[end] = 0
+        end += 1
+    return end, band_rows
 
 
 @inlined
@@ -89,12 +91,12 @@ def _codes_at(state, rank):
         below += state[state[AT_TOTAL] + place * 16 + b]
         b += 1
     bucket = (state[state[AT_ACTIVE] + i] << 4) | b
-    at = state[AT_FINE] + (place * 16 + b) * 16
-    if sum_words(state, at) != state[state[AT_TOTAL] + place * 16 + b]:
+    base = state[AT_FINE] + (place * 16 + b) * 16
+    if sum_words(state, base) != state[state[AT_TOTAL] + place * 16 + b]:
         return bucket_codes(state, bucket)
     slot = 0
-    while below + state[at + slot] < rank:
-        below += state[at + slot]
+    while below + state[base + slot] < rank:
+        below += state[base + slot]
         slot += 1
     return (bucket << 4) | slot, (bucket << 4) | slot
 
@@ -106,7 +108,7 @@ def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
     The summaries begin at `starts` (in bytes of `data`) and have so many quantiles and thresholds; `columns` and
     `limits` say which of theirs each of ours is, -1 for none. The state has nothing live and is left so.
     """
-    restart(state)
+    restart(state, None)
     halves = state.view(np.int32)
     words, target = data.view(np.int64), out.view(np.int64)
     own, own_limits = state[QUANTILES], state[THRESHOLDS]
@@ -133,36 +135,37 @@ def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
             continue
         low, high = _codes_at(state, rank_of(state[phi + PHI_NUMERATOR], state[phi + PHI_DENOMINATOR], count))
         target[HEAD_WORDS + column] = low | (high << CODE_SHIFT)
-    at, band_rows = _put_totals(state, halves, out, 8 * size, count >= SPARSE_FROM)
+    end, band_rows = _put_totals(state, halves, out, 8 * size, count >= SPARSE_FROM)
     target[HEAD_NUMBER] = words[(starts[0] >> 3) + HEAD_NUMBER]
     target[HEAD_COUNT] = count
     target[HEAD_MINIMUM], target[HEAD_MAXIMUM] = bits_of(minimum), bits_of(maximum)
-    target[HEAD_LENGTH] = at | (domain << DOMAIN_SHIFT)
+    target[HEAD_LENGTH] = end | (domain << DOMAIN_SHIFT)
     target[HEAD_ROWS] = state[ACTIVE] | (band_rows << 32)
-    restart(state)
-    return at
+    restart(state, None)
+    return end
 
 
 @inlined
-def _sum_summaries(state, first, last, numbers, flags, offsets, data, out, at):
-    """Write the sum of the summaries of rows first to last (exclusive), which are one key's, at `at`; returns its end.
+def _sum_summaries(state, rows, first, last, out, start):
+    """Write the sum of the summaries of rows first to last (exclusive), which are one key's, at `start`; returns its end.
 
     Behind the bytes of a summary, whose quantiles span those of all, come three words: how many summaries it is of,
     and the numbers of the last one that began a burst and of the last that ended one.
     """
-    restart(state)
+    restart(state, None)
     halves = state.view(np.int32)
-    words, target = data.view(np.int64), out.view(np.int64)
+    words, target = rows.data.view(np.int64), out.view(np.int64)
     quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
     size = HEAD_WORDS + quantiles + 2 * thresholds
-    head = target[at >> 3 : (at >> 3) + size]
-    source = words[offsets[first] >> 3 : (offsets[first] >> 3) + size]
+    head = target[start >> 3 : (start >> 3) + size]
+    source = words[rows.offsets[first] >> 3 : (rows.offsets[first] >> 3) + size]
     for j in range(size):
         head[j] = source[j]
     domain = source[HEAD_LENGTH] >> DOMAIN_SHIFT
     burst, release = NONE, NONE
     for row in range(first, last):
-        source = words[offsets[row] >> 3 : (offsets[row] >> 3) + size]
+        offset = rows.offsets[row]
+        source = words[offset >> 3 : (offset >> 3) + size]
         if row > first:
             head[HEAD_COUNT] += source[HEAD_COUNT]
             head[HEAD_MINIMUM] = bits_of(min(double_of(head[HEAD_MINIMUM]), double_of(source[HEAD_MINIMUM])))
@@ -174,15 +177,15 @@ def _sum_summaries(state, first, last, numbers, flags, offsets, data, out, at):
                 head[q] = low | (max(head[q] >> CODE_SHIFT, source[q] >> CODE_SHIFT) << CODE_SHIFT)
             for j in range(HEAD_WORDS + quantiles, size):
                 head[j] += source[j]
-        if flags[row] > 0:
-            burst = numbers[row]
-        elif flags[row] < 0:
-            release = numbers[row]
-        accumulate(state, data, offsets[row] + 8 * size, source[HEAD_ROWS] & LENGTH_MASK, source[HEAD_ROWS] >> 32)
-    end, band_rows = _put_totals(state, halves, out, at + 8 * size, head[HEAD_COUNT] >= SPARSE_FROM)
-    head[HEAD_LENGTH] = (end - at) | (domain << DOMAIN_SHIFT)
+        if rows.flags[row] > 0:
+            burst = rows.numbers[row]
+        elif rows.flags[row] < 0:
+            release = rows.numbers[row]
+        accumulate(state, rows.data, offset + 8 * size, source[HEAD_ROWS] & LENGTH_MASK, source[HEAD_ROWS] >> 32)
+    end, band_rows = _put_totals(state, halves, out, start + 8 * size, head[HEAD_COUNT] >= SPARSE_FROM)
+    head[HEAD_LENGTH] = (end - start) | (domain << DOMAIN_SHIFT)
     head[HEAD_ROWS] = state[ACTIVE] | (band_rows << 32)
-    restart(state)
+    restart(state, None)
     target[end >> 3] = last - first
     target[(end >> 3) + 1] = burst
     target[(end >> 3) + 2] = release
@@ -190,35 +193,58 @@ def _sum_summaries(state, first, last, numbers, flags, offsets, data, out, at):
 
 
 @compiled
-def sum_keys(state, keys, numbers, flags, offsets, data, out, index):
+def sum_keys(state, rows, out, index):
     """Write the live rows of each key as two: the sum of all but the newest, and the newest; returns how many.
 
     `index` gets the key, number, start and flag of each. Rows stay as they are where there is nothing to add up, or
     more events than a sum can hold. Rows are ordered by key and number, their bytes begin at multiples of 8; `out`
     needs SUM_ROOM times the bytes. The state has nothing live and is left so.
     """
-    words = data.view(np.int64)
-    size, made, at = keys.size, 0, np.int64(0)
+    words = rows.data.view(np.int64)
+    size, written, start = rows.keys.size, 0, np.int64(0)
     row = 0
     while row < size:
         last = row
         events = np.int64(0)
-        while last + 1 < size and keys[last + 1] == keys[row]:
-            events += words[(offsets[last] >> 3) + HEAD_COUNT]
+        while last + 1 < size and rows.keys[last + 1] == rows.keys[row]:
+            events += words[(rows.offsets[last] >> 3) + HEAD_COUNT]
             last += 1
         if last - row > 1 and events <= MOST_SUMMED:
-            index[made, KEPT_KEY], index[made, KEPT_NUMBER] = keys[row], numbers[row]
-            index[made, KEPT_START], index[made, KEPT_FLAG] = at, SUMMED
-            at = _sum_summaries(state, row, last, numbers, flags, offsets, data, out, at)
-            made += 1
+            index[written, INDEX_KEY], index[written, INDEX_NUMBER] = rows.keys[row], rows.numbers[row]
+            index[written, INDEX_START], index[written, INDEX_FLAG] = start, SUMMED
+            start = _sum_summaries(state, rows, row, last, out, start)
+            written += 1
             row = last
         while row <= last:
-            index[made, KEPT_KEY], index[made, KEPT_NUMBER] = keys[row], numbers[row]
-            index[made, KEPT_START], index[made, KEPT_FLAG] = at, flags[row]
-            for j in range(offsets[row], offsets[row + 1]):
-                out[at] = data[j]
-                at += 1
-            made += 1
+            index[written, INDEX_KEY], index[written, INDEX_NUMBER] = rows.keys[row], rows.numbers[row]
+            index[written, INDEX_START], index[written, INDEX_FLAG] = start, rows.flags[row]
+            for j in range(rows.offsets[row], rows.offsets[row + 1]):
+                out[start] = rows.data[j]
+                start += 1
+            written += 1
             row += 1
-    index[made, KEPT_START] = at
-    return made
+    index[written, INDEX_START] = start
+    return written
+
+
+@compiled
+def list_buckets(state, lows, highs, counts):
+    """List the buckets that hold live values: their smallest double, the smallest above them, and their counts.
+
+    Returns how many, or -1 if counts lie in a bucket that does not exist.
+    """
+    size = 0
+    for i in range(state[ACTIVE]):
+        super_ = state[state[AT_ACTIVE] + i]
+        totals = state[AT_TOTAL] + place_of(state, super_) * 16
+        for b in range(16):
+            if state[totals + b] == 0:
+                continue
+            first, last = bucket_codes(state, (super_ << 4) | b)
+            if last < first or (super_ == state[ZERO_SUPER] and b > 0):
+                return -1
+            lows[size] = interval(state, first, REALS)[0]
+            highs[size] = next_up(interval(state, last, REALS)[1])
+            counts[size] = state[totals + b]
+            size += 1
+    return size

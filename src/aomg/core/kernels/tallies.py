@@ -26,74 +26,74 @@ FEW = 48  # values of a group that are sorted rather than counted
 
 
 @inlined
-def _put_number(data, at, number):
+def _put_number(data, offset, number):
     """Seven bits a byte, lowest first."""
     number = U64(number)
     while number >= U64(128):
-        data[at] = np.uint8((number & U64(127)) | U64(128))
+        data[offset] = np.uint8((number & U64(127)) | U64(128))
         number >>= U64(7)
-        at += 1
-    data[at] = np.uint8(number)
-    return at + 1
+        offset += 1
+    data[offset] = np.uint8(number)
+    return offset + 1
 
 
 @inlined
-def _get_number(data, at):
+def _get_number(data, offset):
     number, shift = U64(0), U64(0)
-    while data[at] >= 128:
-        number |= U64(data[at] & 127) << shift
+    while data[offset] >= 128:
+        number |= U64(data[offset] & 127) << shift
         shift += U64(7)
-        at += 1
-    return np.int64(number | (U64(data[at]) << shift)), at + 1
+        offset += 1
+    return np.int64(number | (U64(data[offset]) << shift)), offset + 1
 
 
 @inlined
-def _put_word(data, at, word):
+def _put_word(data, offset, word):
     for k in range(8):
-        data[at + k] = np.uint8((U64(word) >> U64(8 * k)) & U64(255))
-    return at + 8
+        data[offset + k] = np.uint8((U64(word) >> U64(8 * k)) & U64(255))
+    return offset + 8
 
 
 @inlined
-def get_word(data, at):
+def get_word(data, offset):
     """Read 8 bytes as a word."""
     word = U64(0)
     for k in range(8):
-        word |= U64(data[at + k]) << U64(8 * k)
+        word |= U64(data[offset + k]) << U64(8 * k)
     return np.int64(word)
 
 
 @inlined
-def _put_code(data, at, code, before, number, first):
+def _put_code(data, offset, code, before, number, first):
     """One pair: its code, whole if it is the first, else as the distance from the one before, and its count."""
-    at = _put_word(data, at, code) if first else _put_number(data, at, code - before)
-    return _put_number(data, at, number)
+    offset = _put_word(data, offset, code) if first else _put_number(data, offset, code - before)
+    return _put_number(data, offset, number)
 
 
 @inlined
-def _put_pairs(data, at, codes, numbers, first, last):
-    at = _put_number(data, at, last - first)
+def _put_pairs(data, offset, codes, numbers, first, last):
+    offset = _put_number(data, offset, last - first)
     before = np.int64(0)
     for i in range(first, last):
-        at = _put_code(data, at, codes[i], before, numbers[i], i == first)
+        offset = _put_code(data, offset, codes[i], before, numbers[i], i == first)
         before = codes[i]
-    return at
+    return offset
 
 
 @compiled
 def write_tallies(domain, minima, maxima, starts, codes, numbers, fine_starts, fine_codes, fine_numbers, data, offsets):
     """Write the counts of every group one after the other; returns the bytes. Needs 20 a pair and 37 a group."""
-    at = np.int64(0)
+    offset = np.int64(0)
     for group in range(minima.size):
-        offsets[group] = at
-        data[at] = domain
-        at = _put_word(data, at + 1, bits_of(minima[group]))
-        at = _put_word(data, at, bits_of(maxima[group]))
-        at = _put_pairs(data, at, codes, numbers, starts[group], starts[group + 1])
+        offsets[group] = offset
+        data[offset] = domain
+        offset = _put_word(data, offset + 1, bits_of(minima[group]))
+        offset = _put_word(data, offset, bits_of(maxima[group]))
+        offset = _put_pairs(data, offset, codes, numbers, starts[group], starts[group + 1])
         if fine_starts.size > 0:
-            at = _put_pairs(data, at, fine_codes, fine_numbers, fine_starts[group], fine_starts[group + 1])
-    offsets[minima.size] = at
-    return at
+            offset = _put_pairs(data, offset, fine_codes, fine_numbers, fine_starts[group], fine_starts[group + 1])
+    offsets[minima.size] = offset
+    return offset
 
 
 @compiled
@@ -131,7 +131,7 @@ def _few_codes(state, table, bits, first, last, real, codes):
 
 
 @inlined
-def _put_open(state, halves, counts, data, at):
+def _put_open(state, halves, counts, data, offset):
     """Write the pairs of the open sub-window, and forget it; returns where they end."""
     state[ROWS_SIDE] ^= 1  # the newest sub-window's totals stay
     folded = fold_open(state, halves)
@@ -142,7 +142,7 @@ def _put_open(state, halves, counts, data, at):
         cells = place_of(state, state[ids + i]) * 256
         for within_super in range(256):
             pairs += counts[cells + within_super] != 0
-    at = _put_number(data, at, pairs)
+    offset = _put_number(data, offset, pairs)
     before = np.int64(-1)
     for i in range(folded):
         super_ = state[ids + i]
@@ -155,11 +155,11 @@ def _put_open(state, halves, counts, data, at):
                 number = counts[cells + 16 * bucket + slot]
                 if number != 0:
                     code = (super_ << 8) | (bucket << 4) | slot
-                    at = _put_code(data, at, code, before, number, before < 0)
+                    offset = _put_code(data, offset, code, before, number, before < 0)
                     before = code
     clear_counts(state, folded)
     state[ROWS_SIDE] ^= 1
-    return at
+    return offset
 
 
 @compiled
@@ -172,72 +172,72 @@ def tally_groups(state, table, bits, starts, real, codes, data, offsets):
     halves = state.view(np.int32)
     counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
     domain = REALS if real else INTEGERS
-    at = np.int64(0)
+    offset = np.int64(0)
     for group in range(starts.size - 1):
         first, last = starts[group], starts[group + 1]
-        offsets[group] = at
-        data[at] = domain
-        head = at + 1
-        at += TALLY_HEAD
+        offsets[group] = offset
+        data[offset] = domain
+        head = offset + 1
+        offset += TALLY_HEAD
         before, pairs = np.int64(-1), 0
         if last - first <= FEW:
             low, high = _few_codes(state, table, bits, first, last, real, codes)
             for i in range(last - first):
                 pairs += i == 0 or codes[i] != codes[i - 1]
-            at = _put_number(data, at, pairs)
+            offset = _put_number(data, offset, pairs)
             number = 0
             for i in range(last - first):
                 number += 1
                 if i + 1 == last - first or codes[i + 1] != codes[i]:
-                    at = _put_code(data, at, codes[i], before, number, before < 0)
+                    offset = _put_code(data, offset, codes[i], before, number, before < 0)
                     before, number = codes[i], 0
         else:
             count_chunk(state, table, counts, bits[first:last], real)
             low, high = state[OPEN_MINIMUM], state[OPEN_MAXIMUM]
-            at = _put_open(state, halves, counts, data, at)
+            offset = _put_open(state, halves, counts, data, offset)
         _put_word(data, head, bits_of(double_of_key(low)))
         _put_word(data, head + 8, bits_of(double_of_key(high)))
-    offsets[starts.size - 1] = at
-    return at
+    offsets[starts.size - 1] = offset
+    return offset
 
 
 @compiled
-def read_pairs(data, at, codes, numbers):
-    """Read pairs that begin at `at`; returns where they end. `codes` and `numbers` have room for all."""
-    size, at = _get_number(data, at)
+def read_pairs(data, offset, codes, numbers):
+    """Read pairs that begin at `offset`; returns where they end. `codes` and `numbers` have room for all."""
+    size, offset = _get_number(data, offset)
     code = np.int64(0)
     for i in range(size):
         if i == 0:
-            code, at = get_word(data, at), at + 8
+            code, offset = get_word(data, offset), offset + 8
         else:
-            step, at = _get_number(data, at)
+            step, offset = _get_number(data, offset)
             code += step
         codes[i] = code
-        numbers[i], at = _get_number(data, at)
-    return at
+        numbers[i], offset = _get_number(data, offset)
+    return offset
 
 
 @compiled
-def pairs_of(data, at):
-    """How many pairs begin at `at`."""
-    size, _ = _get_number(data, at)
+def pairs_of(data, offset):
+    """How many pairs begin at `offset`."""
+    size, _ = _get_number(data, offset)
     return size
 
 
 @inlined
-def add_tally(state, counts, data, at):
+def add_tally(state, counts, data, offset):
     """Accumulate of Level 1 from the bytes of a tally."""
-    domain = np.int64(data[at])
-    minimum, maximum = double_of(get_word(data, at + 1)), double_of(get_word(data, at + 9))
-    size, at = _get_number(data, at + TALLY_HEAD)
+    domain = np.int64(data[offset])
+    minimum, maximum = double_of(get_word(data, offset + 1)), double_of(get_word(data, offset + 9))
+    size, offset = _get_number(data, offset + TALLY_HEAD)
     code, cell = np.int64(0), np.int64(0)
     for i in range(size):
         if i == 0:
-            code, at = get_word(data, at), at + 8
+            code, offset = get_word(data, offset), offset + 8
         else:
-            step, at = _get_number(data, at)
+            step, offset = _get_number(data, offset)
             code += step
-        number, at = _get_number(data, at)
+        number, offset = _get_number(data, offset)
         known = cell >> 8
         cell = cell_of_code(state, code)
         counts[cell] += number
@@ -256,23 +256,23 @@ def merge_tallies(state, groups, offsets, data, merged, merged_offsets):
     """
     halves = state.view(np.int32)
     counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
-    at, found, row = np.int64(0), 0, 0
+    offset, written, row = np.int64(0), 0, 0
     while row < groups.size:
         first = row
         while row < groups.size and groups[row] == groups[first]:
             row += 1
-        merged_offsets[found] = at
+        merged_offsets[written] = offset
         if row - first == 1:
             for j in range(offsets[first], offsets[row]):
-                merged[at] = data[j]
-                at += 1
+                merged[offset] = data[j]
+                offset += 1
         else:
             for i in range(first, row):
                 add_tally(state, counts, data, offsets[i])
-            merged[at] = state[OPEN_DOMAIN]
-            _put_word(merged, at + 1, bits_of(double_of_key(state[OPEN_MINIMUM])))
-            _put_word(merged, at + 9, bits_of(double_of_key(state[OPEN_MAXIMUM])))
-            at = _put_open(state, halves, counts, merged, at + TALLY_HEAD)
-        found += 1
-    merged_offsets[found] = at
-    return found
+            merged[offset] = state[OPEN_DOMAIN]
+            _put_word(merged, offset + 1, bits_of(double_of_key(state[OPEN_MINIMUM])))
+            _put_word(merged, offset + 9, bits_of(double_of_key(state[OPEN_MAXIMUM])))
+            offset = _put_open(state, halves, counts, merged, offset + TALLY_HEAD)
+        written += 1
+    merged_offsets[written] = offset
+    return written

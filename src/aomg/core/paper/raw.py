@@ -8,11 +8,11 @@ rounding, and the values of merged lists, which move a few places with each sub-
 Event time, thresholds and other resolutions go through core.refinement.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.kernels.paper.level2 import close_sorted as close_sorted_kernel
-from aomg.core.kernels.paper.level2 import enter_raw, expire_raw, result_raw
 from aomg.core.kernels.paper.limbs import LIMBS, SUM_WIDTH, SUM_WORDS
 from aomg.core.kernels.paper.lists import (
     HIGHEST_CODE,
@@ -49,25 +49,21 @@ from aomg.core.kernels.paper.registers import (
     LEVEL_REGISTERS,
     MERGED_WIDTH,
 )
-from aomg.core.kernels.registers import ENTERED, EXTREME_ROOM, HEAD_WORDS, INTEGERS, REALS
+from aomg.core.kernels.registers import HEAD_WORDS, INTEGERS, REALS
 from aomg.core.kernels.sortable import EXACT_INTEGERS, key_of_double, round_down, round_up
+from aomg.core.kernels.steps import push_sorted
 from aomg.core.paper.few_k import fixed_positions, inefficient, ranks_from_top, tail_sizes
 from aomg.core.paper.theorem import difference_ranks
-from aomg.core.sliding import Sliding
-from aomg.core.summary import FinePart
 from aomg.query import Query
+
+if TYPE_CHECKING:
+    from aomg.core.sliding import Sliding
 
 Integers = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
 
 _AT_ONCE = 1 << 17  # elements that are sorted at once: they stay in a core's cache
 _MOST_WEIGHT = 1 << 32  # of a mean
-
-
-def suits(query: Query) -> bool:
-    """Whether a query's sub-windows can be closed here."""
-    free = query.digits is None and query.guarantee is None and not query.thresholds
-    return query.counted and free and (query.as_paper or query.size < _MOST_WEIGHT)
 
 
 def plan_of(query: Query, count: int) -> Integers:
@@ -141,17 +137,21 @@ def extreme_keys(values: npt.NDArray[np.generic]) -> tuple[int, int]:
     return _key(float(low)), _key(float(high))
 
 
-class RawSliding(Sliding):
-    """The live summaries of one stream of raw values, and the loop that closes its sub-windows.
+class RawLoop:
+    """The loop that closes whole sub-windows of raw values. Writes to the state of `sliding`.
 
     A close costs a sort and a few microseconds, with few-k besides about as much as it takes to write its lists.
     """
 
-    def __init__(self, query: Query) -> None:
-        super().__init__(query)
-        self.refinement = None  # its work is done here
-        self.level = new_level(query)
-        self._plan = plan_of(query, query.period)
+    def __init__(self, sliding: "Sliding") -> None:
+        self._sliding, self.query = sliding, sliding.query
+        self._plan = plan_of(self.query, self.query.period)
+
+    @staticmethod
+    def suits(query: Query) -> bool:
+        """Whether a query's sub-windows can be closed here."""
+        free = query.digits is None and query.guarantee is None and not query.thresholds
+        return query.counted and free and (query.as_paper or query.size < _MOST_WEIGHT)
 
     def close_values(self, values: npt.NDArray[np.generic], first: int) -> tuple[Integers, Reals]:
         """Close the sub-windows, of `period` values each, from number `first` on; their results and densities."""
@@ -164,7 +164,7 @@ class RawSliding(Sliding):
         return np.concatenate([rows for rows, _ in parts]), np.concatenate([densities for _, densities in parts])
 
     def _close_part(self, values: npt.NDArray[np.generic], first: int) -> tuple[Integers, Reals]:
-        keys = self.codec.codes(values.ravel()).reshape(values.shape)
+        keys = self._sliding.codec.codes(values.ravel()).reshape(values.shape)
         keys.sort(axis=1)
         lows, highs = keys[:, 0].copy(), keys[:, -1].copy()
         integers = values.dtype == np.int64
@@ -176,17 +176,18 @@ class RawSliding(Sliding):
         self, keys: Integers, lows: Integers, highs: Integers, domain: int, first: int
     ) -> tuple[Integers, Reals]:
         """Close sub-windows, each a row of sorted keys with its extremes, from number `first` on."""
-        number, count = keys.shape
+        size, count = keys.shape
         plan = self._plan if count == self.query.period else plan_of(self.query, count)
-        out = np.empty((number, self.columns), np.int64)
-        densities = np.full((number, len(self.query.quantiles), 2), np.nan)
+        sliding, state = self._sliding, self._sliding.state
+        rows, densities = sliding.new_rows(size)
+        assert densities is not None
         done = written = 0
-        while done < number:
-            done, more = close_sorted_kernel(
-                self.state,
-                self.table,
-                self.ring,
-                self.level,
+        while done < size:
+            done, more = push_sorted(
+                state.words,
+                state.table,
+                state.ring,
+                sliding.level,
                 plan,
                 keys,
                 lows,
@@ -194,66 +195,15 @@ class RawSliding(Sliding):
                 domain,
                 first,
                 done,
-                out[written:],
+                rows[written:],
                 densities[written:],
             )
             written += more
-            if done < number:
-                self.grow(int(plan[PLAN_ROOM]))
-        return out[:written], densities[:written]
+            if done < size:
+                sliding.grow(int(plan[PLAN_ROOM]))
+        return rows[:written], densities[:written]
 
     def dense_codes(self, keys: Integers) -> Integers:
         """Dense codes of raw values' keys."""
-        values, _ = self.codec.intervals(keys, REALS)
-        return self.dense.codes(values)
-
-    # -- the verbs of Sliding ------------------------------------------------------------------------------------
-
-    def grow(self, need: int = 0) -> None:
-        """Give the ring more room, keeping its summaries in order."""
-        before = np.array(self.record_starts(), np.int64)
-        super().grow(need)
-        if self.query.keeps_lists:
-            live, room = self.live, int(self.state[EXTREME_ROOM])
-            moved = (np.array(self.record_starts(), np.int64) - before)[before.size - live :] // 8
-            slots = (int(self.state[ENTERED]) - live + 1 + np.arange(live)) % room
-            merged = self.level[self.level[AT_MERGED] :].reshape(-1, int(self.level[MERGED_WIDTH]))
-            merged[:, MERGED_WORDS + SLOT_WHERE * room + slots] += moved
-
-    def _let_in(self, at: int, fine: FinePart | None, closed_here: bool) -> None:
-        enter_raw(self.state, self.ring, self.level, at)
-
-    def expire(self, number: int) -> None:
-        """Let every summary leave that a window whose newest sub-window is `number` does not cover."""
-        expire_raw(self.state, self.ring, self.level, number - self.query.sub_windows + 1)
-
-    def _answer(self, number: int, row: Integers, densities: Reals | None) -> None:
-        result_raw(self.state, self.ring, self.level, number, row, densities)
-
-    @property
-    def variables(self) -> dict[str, int]:
-        """Live scalars by part. O(live summaries, and a sort of the merged lists)."""
-        live, quantiles = self.live, len(self.query.quantiles)
-        lists: list[list[Integers]] = [[] for _ in range(2 + len(self.query.high))]
-        words = self.ring.view(np.int64)
-        for start in self.record_starts()[-live:] if live else []:
-            at = start // 8 + HEAD_WORDS + 3 * quantiles
-            for codes in lists:
-                codes.append(words[at + 1 : at + 1 + words[at]])
-                at += 1 + 2 * int(words[at])
-        merged = lists if self.query.keeps_lists else lists[:2]
-        return {
-            "quantiles": live * quantiles,
-            "thresholds": 0,
-            "densities": live * quantiles,
-            "tails": 2 * sum(codes.size for each in lists for codes in each),
-            "band": 0,
-            "merged lists": 2 * sum(np.unique(np.concatenate(each)).size for each in merged if each),
-            "sums": sum(self._sum_words(sum_) for sum_ in range(2 * quantiles)),
-        }
-
-    def _sum_words(self, sum_: int) -> int:
-        """64-bit words between the highest and the lowest bit of a sum."""
-        at = int(self.level[AT_SUM]) + SUM_WIDTH * sum_ + SUM_WORDS
-        total = sum(int(limb) << 32 * j for j, limb in enumerate(self.level[at : at + LIMBS]))
-        return -(-(total.bit_length() - (total & -total).bit_length() + 1) // 64) if total else 0
+        values, _ = self._sliding.codec.intervals(keys, REALS)
+        return self._sliding.dense.codes(values)

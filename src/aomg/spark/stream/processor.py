@@ -176,7 +176,7 @@ class ShardProcessor(StatefulProcessor):
         lives_on = [] if self._answer.summaries else list(live.values())
         answers, kept = slide(self._answer, [*lives_on, taken.due], NEVER, NEVER)
         if kept is not None:
-            keeps = fleet_of(self._answer.query).keeps
+            keeps = fleet_of(self._answer.query).live_span
             self._living.replace(live, newest([*live.values(), kept], keeps), ledger.next_entry())
         remove(self._open, waiting)
         put(self._open, ledger.next_entry(), taken.waiting)

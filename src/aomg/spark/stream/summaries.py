@@ -104,7 +104,7 @@ class Living:
 
     def keep(self, known: Known, closed: pa.Table | None, start: int, end: int, entry: int) -> None:
         """Put what a step from `start` to `end` closed to the rest, as `entry`; forget what no later window needs."""
-        needed = end - fleet_of(self._query).keeps
+        needed = end - fleet_of(self._query).live_span
         gone = [block for block in known.blocks if (block + 1) * self._length <= needed]
         if gone:
             remove(self._blocks, gone)

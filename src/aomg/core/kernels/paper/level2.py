@@ -129,11 +129,9 @@ def _watch_tails(state, words, previous, at):
 
 
 @compiled
-def _enter_raw(state, halves, ring, words, level, at):
+def enter_fine(state, words, level, at, previous):
     """Accumulate of Level 2: let the raw summary at `at` enter as the newest."""
     quantiles, room = state[QUANTILES], state[EXTREME_ROOM]
-    previous = state[RING_NEWEST]
-    enter(state, halves, ring, words, at, True)
     number, count = head_word(words, at, HEAD_NUMBER), head_word(words, at, HEAD_COUNT)
     if previous >= 0 and head_word(words, previous, HEAD_NUMBER) >= number - state[SUB_WINDOWS]:
         _watch_tails(state, words, previous, at)
@@ -149,11 +147,10 @@ def _enter_raw(state, halves, ring, words, level, at):
         top = lists_at(state, at)
         cut = words[top + 1] if 0 < values_of(words, top) < count else LOWEST_CODE  # where a list was cut short
         push_largest(level, level[AT_RAW_EXTREME] + 2 * quantiles * width, room, entered, cut)
-        find_every_merged(state, words, level)
 
 
 @compiled
-def _expire_raw(state, ring, words, level, before):
+def expire_fine(state, ring, words, level, before):
     """Deaccumulate of Level 2: let every raw summary leave whose number is below `before`."""
     while state[LIVE_SUMMARIES] > 0 and head_word(words, state[RING_OLDEST], HEAD_NUMBER) < before:
         oldest = state[RING_OLDEST]
@@ -170,8 +167,10 @@ def _raw_extreme(state, level, extreme):
 
 
 @compiled
-def _raw_result(state, level, number, out, densities):
+def answer_fine(state, words, level, number, out, densities):
     """ComputeResult of Level 2: a row of results, and what Theorem 1 needs. core.refinement says what is chosen."""
+    if level[KEEPS_LISTS]:
+        find_every_merged(state, words, level)
     quantiles, room = state[QUANTILES], state[EXTREME_ROOM]
     live, count = state[LIVE_SUMMARIES], state[LIVE_COUNT]
     if state[ENTERED] - live + 1 >= state[TURNED]:
@@ -226,43 +225,6 @@ def _raw_result(state, level, number, out, densities):
 
 
 @compiled
-def enter_raw(state, ring, level, at):
-    """Let the raw summary at `at` enter, called from Python."""
-    _enter_raw(state, state.view(np.int32), ring, ring.view(np.int64), level, at)
-
-
-@compiled
-def expire_raw(state, ring, level, before):
-    """Expire every raw summary whose number is below `before`, called from Python."""
-    _expire_raw(state, ring, ring.view(np.int64), level, before)
-
-
-@compiled
-def result_raw(state, ring, level, number, out, densities):
-    """A row of results from the live raw summaries, called from Python."""
-    if level[KEEPS_LISTS]:
-        find_every_merged(state, ring.view(np.int64), level)
-    _raw_result(state, level, number, out, densities)
-
-
-@compiled
-def close_sorted(state, table, ring, level, plan, keys, lows, highs, domain, first, start, out, densities):
-    """Close sub-windows, each a row of sorted keys, from row `start` on; the first row's number is `first`.
-
-    Returns (next row, rows of results); stops early, before a close, when the ring needs to grow.
-    """
-    words = ring.view(np.int64)
-    halves = state.view(np.int32)
-    results = 0
-    for row in range(start, keys.shape[0]):
-        number = first + row
-        _expire_raw(state, ring, words, level, number - state[SUB_WINDOWS] + 1)
-        at = find_room(state, words, plan[PLAN_ROOM])
-        if at < 0:
-            return row, results
-        write_raw(state, table, words, at, plan, keys[row], lows[row], highs[row], domain, number)
-        _enter_raw(state, halves, ring, words, level, at)
-        if state[PARTIAL] or state[LIVE_SUMMARIES] == state[SUB_WINDOWS]:
-            _raw_result(state, level, number, out[results], densities[results])
-            results += 1
-    return keys.shape[0], results
+def restart_level(level):
+    """Forget."""
+    level[0] = 0

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aomg import FewK, Query
-from aomg.core.keyed import COUNTS, SUMMARY, Fleet, Rows
-from aomg.core.resummarize import Recast, is_same_record
+from aomg.core.keyed import TALLY, SUMMARY, KeyedWindows, KeyRows
+from aomg.core.recast import Recast, is_same_summary
 from aomg.core.tally import tally
 from aomg.errors import QueryError, StateError
 
@@ -19,16 +19,16 @@ WRITTEN = Query(1000, 100, quantiles=(0.5, 0.99), thresholds=(400.0, 1000.0))
 
 def summaries_of(query, keys, numbers, values):
     """The summary of each key and sub-window, as bytes."""
-    fleet, span = Fleet(query), int(numbers.max()) + 1
+    fleet, span = KeyedWindows(query), int(numbers.max()) + 1
     tallies = tally(fleet.sliding, keys * span + numbers, values)
     nothing = np.zeros(tallies.groups.size, np.int64)
-    rows = Rows(tallies.groups // span, tallies.groups % span, nothing + COUNTS, nothing, tallies.offsets, tallies.data)
+    rows = KeyRows(tallies.groups // span, tallies.groups % span, nothing + TALLY, nothing, tallies.offsets, tallies.data)
     size = int(keys.max()) + 1
     closed = fleet.slide(rows, np.zeros(size, np.int64), np.zeros(size, np.int64), answering=False)
-    bounds = closed.kept_offsets
+    bounds = closed.summaries.offsets
     return {
-        (int(closed.kept_keys[i]), int(closed.kept_numbers[i])): closed.kept_data[bounds[i] : bounds[i + 1]].tobytes()
-        for i in range(closed.kept_keys.size)
+        (int(closed.summaries.keys[i]), int(closed.summaries.numbers[i])): closed.summaries.data[bounds[i] : bounds[i + 1]].tobytes()
+        for i in range(closed.summaries.keys.size)
     }
 
 
@@ -39,8 +39,8 @@ def windows_of(query, records, end):
     nothing = np.zeros(numbers.size, np.int64)
     offsets = np.cumsum([0, *map(len, content)], dtype=np.int64)
     data = np.frombuffer(b"".join(content), np.uint8).copy()
-    rows = Rows(nothing, numbers, nothing + SUMMARY, nothing, offsets, data)
-    return Fleet(query).slide(rows, np.zeros(1, np.int64), np.array([end], np.int64)).results
+    rows = KeyRows(nothing, numbers, nothing + SUMMARY, nothing, offsets, data)
+    return KeyedWindows(query).slide(rows, np.zeros(1, np.int64), np.array([end], np.int64)).results
 
 
 def rank(quantile, size):
@@ -141,9 +141,9 @@ def test_a_damaged_summary_is_refused():
 
 def test_lists_belong_to_the_query_that_kept_them():
     kept = Query(1000, 100, few_k=FewK(always=True))
-    assert is_same_record(kept, kept)
-    assert not is_same_record(kept, kept.replace(size=2000))
-    assert is_same_record(WRITTEN, WRITTEN.replace(size=2000))
+    assert is_same_summary(kept, kept)
+    assert not is_same_summary(kept, kept.replace(size=2000))
+    assert is_same_summary(WRITTEN, WRITTEN.replace(size=2000))
     keys, numbers, values = drawn(6, False)
     records = list(summaries_of(kept, keys, numbers, values).values())[:2]
     with pytest.raises(StateError, match="few-k lists"):

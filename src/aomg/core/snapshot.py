@@ -36,12 +36,12 @@ def _checksum(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
-def pack(query: Query, registers: list[int], records: list[bytes], waiting: dict[int, Counts]) -> bytes:
+def pack(query: Query, registers: list[int], summaries: list[bytes], waiting: dict[int, Counts]) -> bytes:
     """Write registers, summaries and open sub-windows."""
     parts = [struct.pack("<q", len(registers)), struct.pack(f"<{len(registers)}q", *registers)]
-    parts.append(struct.pack("<q", len(records)))
-    for record in records:
-        parts += [struct.pack("<q", len(record)), record]
+    parts.append(struct.pack("<q", len(summaries)))
+    for summary in summaries:
+        parts += [struct.pack("<q", len(summary)), summary]
     parts.append(struct.pack("<q", len(waiting)))
     for number in sorted(waiting):
         counts = waiting[number]
@@ -52,18 +52,18 @@ def pack(query: Query, registers: list[int], records: list[bytes], waiting: dict
     return _HEAD.pack(MAGIC, VERSION, 0, bytes.fromhex(query.fingerprint), _checksum(content)) + content
 
 
-class _Reader:
+class _ByteReader:
     """Reads forward and refuses to read past the end."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        self._at = 0
+        self._position = 0
 
     def bytes(self, size: int) -> bytes:
-        if not 0 <= size <= len(self._content) - self._at:
+        if not 0 <= size <= len(self._content) - self._position:
             raise StateError("saved bytes are cut short; save again, or start from the stream")
-        self._at += size
-        return self._content[self._at - size : self._at]
+        self._position += size
+        return self._content[self._position - size : self._position]
 
     def integer(self) -> int:
         return int(struct.unpack("<q", self.bytes(8))[0])
@@ -71,7 +71,7 @@ class _Reader:
     def number_of(self, each: int) -> int:
         """How many things follow, of at least `each` bytes."""
         number = self.integer()
-        if not 0 <= number * each <= len(self._content) - self._at:
+        if not 0 <= number * each <= len(self._content) - self._position:
             raise StateError("saved bytes say more than they hold; save again, or start from the stream")
         return number
 
@@ -85,7 +85,7 @@ class _Reader:
 
     @property
     def done(self) -> bool:
-        return self._at == len(self._content)
+        return self._position == len(self._content)
 
 
 def _registers_are_sound(query: Query, registers: list[int]) -> bool:
@@ -119,11 +119,11 @@ def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[lis
         raise StateError("saved bytes are damaged; save again, or start from the stream")
     if fingerprint != bytes.fromhex(query.fingerprint):
         raise StateError(f"the state is of another query than {query!r}; load it with the query that saved it")
-    reader = _Reader(content)
+    reader = _ByteReader(content)
     registers = [reader.integer() for _ in range(reader.number_of(8))]
     if not _registers_are_sound(query, registers):
         raise StateError("saved registers are damaged; save again, or start from the stream")
-    records = [reader.bytes(reader.number_of(1)) for _ in range(reader.number_of(8))]
+    summaries = [reader.bytes(reader.number_of(1)) for _ in range(reader.number_of(8))]
     waiting: dict[int, Counts] = {}
     lowest, highest = sliding.dense.span
     for _ in range(reader.number_of(32)):
@@ -145,4 +145,4 @@ def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[lis
         raise StateError("saved bytes go on after their end; save again, or start from the stream")
     if query.counted and any(counts.total >= query.period for counts in waiting.values()):
         raise StateError("a saved open sub-window is too full; save again, or start from the stream")
-    return registers, records, waiting
+    return registers, summaries, waiting

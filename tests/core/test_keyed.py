@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aomg import FewK, Operator, Query, Results, StateError
-from aomg.core.keyed import TALLY, LIVE, SUMMARY, ClosedWindows, KeyedWindows, KeyRows
+from aomg.core.keyed import LIVE, SUMMARY, TALLY, ClosedWindows, KeyedWindows, KeyRows
 from aomg.core.tally import tally
 
 QUERIES = {
@@ -53,9 +53,16 @@ def rows_of(content: Iterable[Row]) -> KeyRows:
 def kept(closed: ClosedWindows, kind: int = LIVE) -> list[Row]:
     """The summaries that closed, as rows to be handed in again."""
     bounds = zip(closed.summaries.offsets[:-1], closed.summaries.offsets[1:], strict=True)
-    told = zip(closed.summaries.keys.tolist(), closed.summaries.numbers.tolist(), closed.summaries.flags.tolist(), bounds, strict=True)
+    told = zip(
+        closed.summaries.keys.tolist(),
+        closed.summaries.numbers.tolist(),
+        closed.summaries.flags.tolist(),
+        bounds,
+        strict=True,
+    )
     return [
-        (key, kind, number, flag, closed.summaries.data[first:last].tobytes()) for key, number, flag, (first, last) in told
+        (key, kind, number, flag, closed.summaries.data[first:last].tobytes())
+        for key, number, flag, (first, last) in told
     ]
 
 
@@ -164,7 +171,11 @@ def slid_in_steps(query: Query, content: list[Row], stops: list[np.ndarray]) -> 
 
 def same(one: ClosedWindows, other: ClosedWindows) -> bool:
     """Everything that is handed out."""
-    return one.results == other.results and one.result_keys.tolist() == other.result_keys.tolist() and kept(one) == kept(other)
+    return (
+        one.results == other.results
+        and one.result_keys.tolist() == other.result_keys.tolist()
+        and kept(one) == kept(other)
+    )
 
 
 # -- one slide ------------------------------------------------------------------------------------------------------
@@ -360,7 +371,7 @@ def test_a_burst_is_told_the_same_wherever_the_stream_is_cut(query):
     content = stream.counts(query)
     whole = slid(query, content, stream)
     assert 0 < whole.results.bursts.sum() < len(whole.results)
-    for cut in range(1, 24) if fleet_of(query).sliding.refinement is None else range(2, 24, 3):
+    for cut in range(1, 24) if not fleet_of(query).sliding.has_fine else range(2, 24, 3):
         steps = slid_in_steps(query, content, [np.full(2, cut), stream.ends])
         for key in range(2):
             assert told(steps, key) == told([whole], key)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aomg import FewK, Query
-from aomg.core.keyed import TALLY, SUMMARY, KeyedWindows, KeyRows
+from aomg.core.keyed import SUMMARY, TALLY, KeyedWindows, KeyRows
 from aomg.core.recast import Recast, is_same_summary
 from aomg.core.tally import tally
 from aomg.errors import QueryError, StateError
@@ -22,12 +22,16 @@ def summaries_of(query, keys, numbers, values):
     fleet, span = KeyedWindows(query), int(numbers.max()) + 1
     tallies = tally(fleet.sliding, keys * span + numbers, values)
     nothing = np.zeros(tallies.groups.size, np.int64)
-    rows = KeyRows(tallies.groups // span, tallies.groups % span, nothing + TALLY, nothing, tallies.offsets, tallies.data)
+    rows = KeyRows(
+        tallies.groups // span, tallies.groups % span, nothing + TALLY, nothing, tallies.offsets, tallies.data
+    )
     size = int(keys.max()) + 1
     closed = fleet.slide(rows, np.zeros(size, np.int64), np.zeros(size, np.int64), answering=False)
     bounds = closed.summaries.offsets
     return {
-        (int(closed.summaries.keys[i]), int(closed.summaries.numbers[i])): closed.summaries.data[bounds[i] : bounds[i + 1]].tobytes()
+        (int(closed.summaries.keys[i]), int(closed.summaries.numbers[i])): closed.summaries.data[
+            bounds[i] : bounds[i + 1]
+        ].tobytes()
         for i in range(closed.summaries.keys.size)
     }
 

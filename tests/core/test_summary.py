@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from fine_reference import FinePart
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import push_in_parts
 
 from aomg import FewK, Operator, Query, StateError
-from aomg.core.kernels.registers import HEAD_FINE
-from aomg.core.summary import FinePart
+from aomg.core.kernels.registers import HEAD_FINE, HEAD_LENGTH
+from aomg.core.sliding import Sliding
 
 QUERIES = {
     "default": Query(80, 20, thresholds=(50,)),
@@ -30,17 +31,57 @@ def test_equal_sub_windows_have_equal_summaries_whatever_came_before(query, seed
     one, two = Operator(query), Operator(query)
     push_in_parts(one, values, cuts)
     two.push(other)
-    assert one._sliding.records()[1:] == two._sliding.records()[1:]
+    assert one._state.summaries()[1:] == two._state.summaries()[1:]
 
 
-@pytest.mark.parametrize("name", ["raw", "digits", "paper", "free"])
-def test_a_fine_part_can_be_read_back_and_nothing_else_can(name):
-    query = QUERIES[name]
+def fine_words(record: np.ndarray) -> np.ndarray:
+    return record.view(np.int64)[int(record.view(np.int64)[HEAD_FINE]) // 8 :]
+
+
+def with_fine(record: np.ndarray, words: np.ndarray) -> bytes:
+    """The record with another fine part, and the length to go with it."""
+    start = int(record.view(np.int64)[HEAD_FINE])
+    changed = np.concatenate([record[:start], words.view(np.uint8)])
+    changed.view(np.int64)[HEAD_LENGTH] += changed.size - record.size
+    return changed.tobytes()
+
+
+def newest_record(query: Query) -> np.ndarray:
     operator = Operator(query)
     operator.push(np.random.default_rng(1).lognormal(4, 1, 80))
-    record = np.frombuffer(operator._sliding.records()[-1], np.int64)
-    words, codec = record[record[HEAD_FINE] // 8 :], operator._sliding.codec
-    assert np.array_equal(FinePart.read(query, codec, words, 20).words(), words)
+    return np.frombuffer(operator._state.summaries()[-1], np.uint8).copy()
+
+
+with_a_fine_part = pytest.mark.parametrize("query", [q for q in QUERIES.values() if Sliding(q).has_fine])
+
+
+@with_a_fine_part
+def test_a_fine_part_can_be_read_back_and_nothing_else_can(query):
+    record = newest_record(query)
+    words = fine_words(record)
+    assert np.array_equal(FinePart.read(query, Sliding(query).codec, words, 20).words(), words)
+    Sliding(query).enter(with_fine(record, words))
     for wrong in (words[:-1], np.append(words, 0), words[1:], words[:0]):
         with pytest.raises(StateError):
-            FinePart.read(query, codec, wrong, 20)
+            FinePart.read(query, Sliding(query).codec, wrong, 20)
+        with pytest.raises(StateError):
+            Sliding(query).enter(with_fine(record, wrong))
+
+
+@with_a_fine_part
+@given(data=st.data())
+def test_a_damaged_fine_part_is_refused_as_strictly_as_it_always_was(query, data):
+    record = newest_record(query)
+    words = fine_words(record).copy()
+    for _ in range(data.draw(st.integers(1, 2))):
+        index = data.draw(st.integers(0, words.size - 1))
+        words[index] = data.draw(
+            st.sampled_from([0, 1, -1, 19, 20, 21, 2**40, 2**62, -(2**63), 2**63 - 1, int(words[index]) + 1])
+        )
+    try:
+        FinePart.read(query, Sliding(query).codec, words, 20)
+    except StateError:
+        with pytest.raises(StateError, match="fine part"):
+            Sliding(query).enter(with_fine(record, words))
+    else:
+        Sliding(query).enter(with_fine(record, words))

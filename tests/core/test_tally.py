@@ -229,7 +229,9 @@ def summaries(query: Query, parts: list[Tallies]) -> dict[int, bytes]:
     """What closes if these tallies of one key's sub-windows are merged."""
     zero = np.zeros(1, np.int64)
     closed = fleet_of(query).slide(rows_of(parts), zero, zero, answering=False)
-    bounds = zip(closed.summaries.numbers.tolist(), closed.summaries.offsets[:-1], closed.summaries.offsets[1:], strict=True)
+    bounds = zip(
+        closed.summaries.numbers.tolist(), closed.summaries.offsets[:-1], closed.summaries.offsets[1:], strict=True
+    )
     return {number: closed.summaries.data[first:last].tobytes() for number, first, last in bounds}
 
 

@@ -12,22 +12,14 @@ rank r - reach to r + reach of its own quantile, with reach = Z sqrt(m phi (1 - 
 of the bucket that holds the window's quantile add up to its coarse total, every value in it is known to its code: that
 is the certificate, for any quantile and any stream. The band lies around the sub-window's own quantile, so that a
 summary is a function of its own counts; measured, that costs nothing against placing it around the window's last
-answer. For four digits and more, and for raw values, the same is kept a second time at full resolution (`fine_band`).
+answer. For four digits and more, and for raw values, the same is kept a second time at full resolution
+(core.kernels.paper.bands).
 
 The extremes bound it once more: for any split of a window, its phi-quantile lies between the smallest and the largest
-of the sub-windows' phi-quantiles, whatever the distribution (`SlidingMaximum`). The interval that every estimate
+of the sub-windows' phi-quantiles, whatever the distribution (core.kernels.extremes). The interval that every estimate
 carries is the intersection of the envelope's bucket, the band's codes, these extremes, what the few-k lists prove, and
 the window's own minimum and maximum.
 """
-
-import math
-from collections import deque
-from decimal import Decimal
-
-import numpy as np
-import numpy.typing as npt
-
-Integers = npt.NDArray[np.int64]
 
 Z = 3  # standard deviations of the rank that the band reaches
 EXTRA = 4  # and so many ranks more
@@ -58,48 +50,3 @@ def partition(digits: int, guarantee: float) -> list[tuple[int, int]]:
 def kept_guarantee(digits: int, guarantee: float) -> float:
     """The relative error that is really kept: less than was asked, but never less than a bucket's own."""
     return max(KEPT * guarantee, 0.5 * 10.0 ** (1 - digits)) * (1 - 1e-12)
-
-
-def fine_band(
-    quantiles: tuple[Decimal, ...], ranks: Integers, dense: Integers, codes: Integers, counts: Integers
-) -> tuple[Integers, Integers]:
-    """Keep the (code, count) pairs of every dense code that the bands around `ranks` touch. Costs O(pairs)."""
-    cumulative = np.cumsum(counts)
-    total = int(cumulative[-1])
-    keep = np.zeros(codes.size, dtype=bool)
-    for quantile, rank in zip(quantiles, ranks, strict=True):
-        phi = float(quantile)
-        reach = int(Z * math.sqrt(total * phi * (1 - phi))) + EXTRA
-        first = int(np.searchsorted(cumulative, max(rank - reach, 1)))
-        last = int(np.searchsorted(cumulative, min(rank + reach, total)))
-        first = int(np.searchsorted(dense, dense[first], side="left"))
-        last = int(np.searchsorted(dense, dense[last], side="right"))
-        keep[first:last] = True
-    return codes[keep], counts[keep]
-
-
-class SlidingMaximum:
-    """The largest of the live values. Amortised O(1) a step, whatever the window's length."""
-
-    def __init__(self) -> None:
-        self._kept: deque[tuple[int, int]] = deque()
-
-    def push(self, number: int, value: int) -> None:
-        """A value enters with its sub-window's number."""
-        while self._kept and self._kept[-1][1] <= value:
-            self._kept.pop()
-        self._kept.append((number, value))
-
-    def expire(self, before: int) -> None:
-        """Values of sub-windows below this number leave."""
-        while self._kept and self._kept[0][0] < before:
-            self._kept.popleft()
-
-    @property
-    def value(self) -> int:
-        """The largest live value."""
-        return self._kept[0][1]
-
-    def __len__(self) -> int:
-        """How many values are remembered."""
-        return len(self._kept)

@@ -109,11 +109,12 @@ class FineCounts:
             self.merge(*count_codes(waited))
         return self._codes, self._numbers
 
-    def ordered(self) -> Integers:
-        """All codes, sorted, each as often as it was counted."""
+    def ordered(self) -> tuple[Integers, Integers | None]:
+        """All codes, sorted: each as often as it was counted, or each once with how many were counted up to it."""
         if self._waits and not self._codes.size:
-            return np.sort(np.concatenate(self._waiting))
-        return np.repeat(*self.pairs())
+            return np.sort(np.concatenate(self._waiting)), None
+        codes, numbers = self.pairs()
+        return codes, np.cumsum(numbers)
 
     def clear(self) -> None:
         """Forget everything."""

@@ -132,7 +132,7 @@ class KeyedWindows:
             if status == DONE:
                 break
             if status == RING_FULL:
-                state.grow(int(progress[P_NEED]))
+                sliding.grow(int(progress[P_NEED]))
             elif status == RESULTS_FULL:
                 output = output._replace(
                     results=_doubled(output.results),
@@ -191,7 +191,7 @@ class KeyedWindows:
 
     def check(self, summary: bytes) -> None:
         """Raise StateError if these bytes are not a summary of this query."""
-        self.sliding.sound(summary)
+        self.sliding.checked(summary)
 
 
 def _indexed(index: Integers, end: int, data: Bytes, copy: bool = False) -> KeyRows:

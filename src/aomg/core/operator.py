@@ -15,14 +15,13 @@ import numpy.typing as npt
 from aomg.core.counts import Counts, FineCounts, merge_pairs
 from aomg.core.intake import time_of, times_of, values_of
 from aomg.core.kernels.closing import summary_room
-from aomg.core.kernels.counting import clear_open, note_open
+from aomg.core.kernels.counting import note_open
 from aomg.core.kernels.registers import BOTH, INTEGERS, NOTHING, REALS
 from aomg.core.kernels.sortable import EXACT_INTEGERS, key_of_double, round_down, round_up
 from aomg.core.kernels.soundness import count_entries
-from aomg.core.kernels.steps import count_open, forget_open, merge_open, push_counted
-from aomg.core.paper.raw import RawLoop, extreme_keys
+from aomg.core.kernels.steps import count_open, forget_open, push_counted
+from aomg.core.sliding import Sliding, extreme_keys
 from aomg.core.snapshot import NEVER, pack, unpack
-from aomg.core.sliding import Pairs, Sliding
 from aomg.errors import FinishedError, InputError, StateError
 from aomg.query import Query
 from aomg.result import Results
@@ -57,7 +56,6 @@ class Operator:
         self._sliding = Sliding(query)
         self._state = self._sliding.state
         self._fine = FineCounts() if self._sliding.has_fine_codes else None
-        self._raw_loop = RawLoop(self._sliding) if RawLoop.suits(query) else None
         self._fused = query.counted and not self._sliding.has_fine
         self._open_events = 0  # of the fused loop, as a Python number
         self._nulls = 0
@@ -165,9 +163,7 @@ class Operator:
         done, written, filled = push_counted(state.words, state.table, state.ring, bits, 0, real, rows)
         while done < size or filled == period:
             state.grow(int(summary_room(state.words)))
-            done, more, filled = push_counted(
-                state.words, state.table, state.ring, bits, done, real, rows[written:]
-            )
+            done, more, filled = push_counted(state.words, state.table, state.ring, bits, done, real, rows[written:])
             written += more
         self._open_events = filled
         return Results(self.query, rows if written == len(rows) else rows[:written])
@@ -179,9 +175,9 @@ class Operator:
         done = 0
         while done < values.size:
             whole = (values.size - done) // period
-            if whole and self._raw_loop is not None and state.open_events == 0:
+            if whole and not self._sliding.counts_dense and state.open_events == 0:
                 part = values[done : done + whole * period]
-                rows.add(*self._raw_loop.close_values(part, state.open_number))
+                rows.add(*self._sliding.close_values(part, state.open_number))
                 state.open_number += whole
                 done += part.size
                 continue
@@ -279,7 +275,7 @@ class Operator:
             return
         self._fine.add(self._sliding.codec.codes(values))
         integers = values.dtype == np.int64
-        if self._raw_loop is not None:
+        if not self._sliding.counts_dense:
             note_open(state.words, INTEGERS if integers else REALS, *extreme_keys(values), values.size)
         elif self.query.digits is None and integers and _largest_magnitude(values) > EXACT_INTEGERS:
             self._count_long(values)
@@ -312,8 +308,9 @@ class Operator:
         state = self._state
         fine = self._fine.pairs() if self._fine is not None else _NO_PAIRS
         codes, numbers = state.open_pairs()
-        if self._raw_loop is not None:
-            codes, numbers = merge_pairs(self._raw_loop.dense_codes(fine[0]), fine[1])
+        if not self._sliding.counts_dense:
+            values, _ = self._sliding.codec.intervals(fine[0], REALS)
+            codes, numbers = merge_pairs(self._sliding.dense.codes(values), fine[1])
         return Counts(
             codes,
             numbers,
@@ -325,12 +322,7 @@ class Operator:
 
     def _merge_open(self, counts: Counts) -> None:
         """Add counts of the same sub-window to those in the state."""
-        words = self._state.words
-        if self._raw_loop is None:
-            merge_open(words, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
-        else:
-            extremes = extreme_keys(np.array([counts.minimum, counts.maximum]))
-            note_open(words, counts.domain, *extremes, counts.total)
+        self._sliding.merge(counts)
         if self._fine is not None:
             self._fine.merge(counts.fine_codes, counts.fine_numbers)
 
@@ -341,17 +333,10 @@ class Operator:
 
     def _close(self, number: int, rows: "_ResultRows") -> None:
         """Close the sub-window that is in the state, and answer."""
-        if self._raw_loop is not None and self._fine is not None:
-            state = self._state
-            (low, high), domain = state.open_extremes.tolist(), state.open_domain
-            keys = self._fine.ordered()[np.newaxis]
-            clear_open(state.words)
-            lows, highs = np.array([low], np.int64), np.array([high], np.int64)
-            rows.add(*self._raw_loop.close_sorted(keys, lows, highs, domain, number))
+        if self._fine is None:
+            rows.add(*self._sliding.step(number))
         else:
-            fine: Pairs | None = self._fine.pairs() if self._fine is not None else None
-            rows.add(*self._sliding.step(number, fine))
-        if self._fine is not None:
+            rows.add(*self._sliding.step(number, *self._fine.ordered()))
             self._fine.clear()
 
     def _close_passed(self, end: int, rows: "_ResultRows") -> None:

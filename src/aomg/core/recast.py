@@ -46,7 +46,11 @@ def is_same_summary(stored: Query, requested: Query) -> bool:
     if any(getattr(stored, name) != getattr(requested, name) for name in names):
         return False
     lists = stored.guarantee is None or stored.keeps_lists
-    return not lists or (stored.size, stored.few_k, stored.as_paper) == (requested.size, requested.few_k, requested.as_paper)
+    return not lists or (stored.size, stored.few_k, stored.as_paper) == (
+        requested.size,
+        requested.few_k,
+        requested.as_paper,
+    )
 
 
 class Recast:

@@ -2,32 +2,66 @@
 
 `Sliding` owns the state of one stream and the codes of its query. Its verbs are the paper's Accumulate, Deaccumulate
 and ComputeResult, written in core.kernels.steps. Queries of raw values, more than three digits, few-k lists or no
-guarantee keep a fine part in each summary, and its totals in `level` (core.paper.level).
+guarantee keep a fine part in each summary, and its totals in a second array, `level` (core.kernels.paper.level2).
 """
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from aomg.core.codes import Codec, DenseCodec, DigitsCodec, RawCodec
 from aomg.core.counts import Counts
-from aomg.core.kernels.closing import summary_room
-from aomg.core.kernels.registers import HEAD_COUNT, HEAD_FINE, HEAD_NUMBER, OUT_FIXED
-from aomg.core.kernels.soundness import summary_is_sound
-from aomg.core.kernels.steps import answer_empty, close_open, enter_foreign, expire_before, merge_open, step_open
+from aomg.core.kernels.counting import note_open
+from aomg.core.kernels.paper.parts import head_bytes
+from aomg.core.kernels.paper.plans import PLAN_ROOM
+from aomg.core.kernels.registers import HEAD_NUMBER, INTEGERS, OUT_FIXED, REALS
+from aomg.core.kernels.sortable import EXACT_INTEGERS, key_of_double, round_down, round_up
+from aomg.core.kernels.steps import (
+    answer_empty,
+    close_open,
+    enter_foreign,
+    expire_before,
+    merge_open,
+    push_sorted,
+    step_open,
+)
 from aomg.core.layout import DENSE_DIGITS
-from aomg.core.paper.raw import new_level
+from aomg.core.paper.level import move_lists, new_level, variables_of
+from aomg.core.paper.plan import plan_of
 from aomg.core.state import OperatorState
-from aomg.core.summary import FinePart, fine_part
+from aomg.core.summary import checked_summary
 from aomg.errors import StateError
 from aomg.query import Query
 
 Integers = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
-Pairs = tuple[Integers, Integers]
+Rows = tuple[Integers, Reals | None]
+
+_SORTED_AT_ONCE = 1 << 17  # events: they stay in a core's cache
+
+
+def extreme_keys(values: npt.NDArray[np.generic]) -> tuple[int, int]:
+    """Sortable keys of the smallest and the largest of some values; longs beyond 2^53 are rounded outward."""
+    low, high = values.min(), values.max()
+    if values.dtype == np.int64:
+        return int(key_of_double(round_down(int(low)))), int(key_of_double(round_up(int(high))))
+    return int(key_of_double(float(low))), int(key_of_double(float(high)))
+
+
+_LONG = int(key_of_double(EXACT_INTEGERS))
 
 
 class Sliding:
-    """The live summaries of one stream and their totals."""
+    """The live summaries of one stream and their totals.
+
+    level
+        The totals of fine parts; None where summaries have none.
+    counts_dense
+        Whether the open sub-window is counted by dense code. Raw values without a guarantee are only sorted.
+    columns
+        Words of a row of results.
+    """
 
     def __init__(self, query: Query) -> None:
         self.query = query
@@ -38,17 +72,30 @@ class Sliding:
             self.codec = RawCodec()
         elif query.digits > DENSE_DIGITS:
             self.codec = DigitsCodec(query.digits)
-        self.has_fine = query.guarantee is None or query.keeps_lists or self.codec is not self.dense
-        self.level = new_level(query) if self.has_fine else None
+        fine = query.guarantee is None or query.keeps_lists or self.has_fine_codes
+        self.level = new_level(query, self.codec) if fine else None
+        self.counts_dense = query.guarantee is not None or query.digits is not None
         self.columns = OUT_FIXED + 4 * len(query.quantiles) + 3 * len(query.thresholds)
 
     @property
+    def has_fine(self) -> bool:
+        """Whether summaries have a fine part."""
+        return self.level is not None
+
+    @property
     def has_fine_codes(self) -> bool:
-        """Whether the query counts at a finer resolution than the dense codes."""
+        """Whether the query's codes are finer than the dense ones."""
         return self.codec is not self.dense
 
-    def new_rows(self, size: int) -> tuple[Integers, Reals | None]:
-        """Room for so many results, and for the densities of queries with a fine part."""
+    def fine_variables(self) -> dict[str, int]:
+        """Live scalars of the fine parts, by what they are for."""
+        if self.level is None:
+            return {}
+        state = self.state
+        return variables_of(self.query, self.level, state.ring.view(np.int64), state.live_starts().tolist())
+
+    def new_rows(self, size: int) -> Rows:
+        """Room for so many results, and with a fine part for what Theorem 1 needs of them."""
         return np.zeros((size, self.columns), np.int64), self.new_densities(size)
 
     def new_densities(self, size: int) -> Reals | None:
@@ -57,73 +104,138 @@ class Sliding:
 
     # -- the verbs ---------------------------------------------------------------------------------------------------
 
-    def step(self, number: int, fine: Pairs | None) -> tuple[Integers, Reals | None]:
+    def merge(self, counts: Counts) -> None:
+        """Add counts of another place to the open sub-window. The caller keeps its fine codes."""
+        words = self.state.words
+        if self.counts_dense:
+            merge_open(words, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
+        else:
+            extremes = extreme_keys(np.array([counts.minimum, counts.maximum]))
+            note_open(words, counts.domain, *extremes, counts.total)
+
+    def step(self, number: int, codes: Integers | None = None, ends: Integers | None = None) -> Rows:
         """Close the open sub-window as `number`, enter its summary, and return the rows of results: none or one.
 
-        `fine` are the sub-window's ordered (code, count) pairs where it is counted at a finer resolution.
+        codes, ends
+            Where the query's codes are finer than the dense ones: those of the sub-window, ascending; each as often
+            as it occurs, or each once with the number of events up to it.
         """
-        state = self.state
         rows, densities = self.new_rows(1)
-        words = self._fine_words(fine, number, state.open_domain)
-        size = -1
-        while size < 0:
-            size = step_open(state.words, state.ring, self.level, words, number, rows, densities)
-            if size < 0:
-                self.grow(int(summary_room(state.words)) + (words.nbytes if words is not None else 0))
-        return rows[:size], densities[:size] if densities is not None else None
+        plan, codes, ends = self._fine_arguments(codes, ends)
+        while True:
+            state = self.state
+            size, need = step_open(
+                state.words, state.table, state.ring, self.level, plan, codes, ends, number, rows, densities
+            )
+            if need == 0:
+                return rows[:size], densities[:size] if densities is not None else None
+            self.grow(int(need))
 
     def summary_of(self, counts: Counts, number: int) -> npt.NDArray[np.uint8]:
         """Return the bytes of the summary of sub-window `number`, which has these counts. Nothing may be open."""
-        words = self.state.words
-        merge_open(words, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
-        fine = (counts.fine_codes, counts.fine_numbers) if self.has_fine_codes else None
-        part = self._fine_words(fine, number, counts.domain)
-        out = np.empty(int(summary_room(words)) + (part.nbytes if part is not None else 0), np.uint8)
-        return out[: close_open(words, out, part, number)]
+        state, out = self.state, np.empty(1 << 12, np.uint8)
+        self.merge(counts)
+        plan, codes, ends = None, None, None
+        if self.has_fine_codes:
+            plan, codes, ends = self._fine_arguments(counts.fine_codes, np.cumsum(counts.fine_numbers))
+        elif self.has_fine:
+            plan, codes, ends = self._fine_arguments(counts.codes, np.cumsum(counts.numbers))
+        while True:
+            size, need = close_open(state.words, state.table, out, self.level, plan, codes, ends, number)
+            if need == 0:
+                return out[:size]
+            out = np.empty(-(-int(need) // 8) * 8, np.uint8)
 
-    def _fine_words(self, pairs: Pairs | None, number: int, domain: int) -> Integers | None:
-        """The words of the fine part of the open sub-window."""
+    def _fine_arguments(self, codes: Integers | None, ends: Integers | None) -> tuple[Any, Any, Any]:
+        """The plan of the open sub-window and its codes at the query's resolution; None without a fine part."""
         if not self.has_fine:
-            return None
-        codes, counts = self.state.open_pairs() if pairs is None else pairs
-        return fine_part(self.query, self.codec, self.dense, codes, counts, number, domain).words()
+            return None, None, None
+        if codes is None:
+            codes, counts = self.state.open_pairs()
+            ends = np.cumsum(counts)
+        return plan_of(self.query, self.state.open_events), codes, ends
+
+    def close_values(self, values: npt.NDArray[np.generic], first: int) -> Rows:
+        """Take the step for sub-windows of `period` raw values each, from number `first` on; returns their results.
+
+        Only where values are sorted and not counted. Costs a sort and a few microseconds a sub-window, with few-k
+        besides about as much as it takes to write its lists.
+        """
+        period = self.query.period
+        at_once = max(_SORTED_AT_ONCE // period, 1) * period
+        parts = [
+            self._close_part(values[start : start + at_once].reshape(-1, period), first + start // period)
+            for start in range(0, values.size, at_once)
+        ]
+        return np.concatenate([rows for rows, _ in parts]), np.concatenate([densities for _, densities in parts])
+
+    def _close_part(self, values: npt.NDArray[np.generic], first: int) -> tuple[Integers, Reals]:
+        codes = self.codec.codes(values.ravel()).reshape(values.shape)
+        codes.sort(axis=1)
+        lows, highs = codes[:, 0].copy(), codes[:, -1].copy()
+        integers = values.dtype == np.int64
+        if integers and max(-int(lows.min()), int(highs.max())) >= _LONG:
+            lows[:], highs[:] = np.array([extreme_keys(row) for row in values], np.int64).T
+        domain = INTEGERS if integers else REALS
+        sub_windows, period = values.shape
+        plan = plan_of(self.query, period)
+        rows = np.empty((sub_windows, self.columns), np.int64)
+        densities = np.full((sub_windows, len(self.query.quantiles), 2), np.nan)
+        closed = results = 0
+        while True:
+            state = self.state
+            closed, more = push_sorted(
+                state.words,
+                state.table,
+                state.ring,
+                self.level,
+                plan,
+                codes,
+                lows,
+                highs,
+                domain,
+                first,
+                closed,
+                rows[results:],
+                densities[results:],
+            )
+            results += more
+            if closed == sub_windows:
+                return rows[:results], densities[:results]
+            self.grow(int(head_bytes(state.words) + plan[PLAN_ROOM]))
 
     def enter(self, summary: bytes) -> None:
         """Enter a summary that was closed elsewhere. Raises StateError if it is not one of this query."""
-        content = self.sound(summary)
-        head = content.view(np.int64)
-        number = int(head[HEAD_NUMBER])
+        content = self.checked(summary)
+        number = int(content.view(np.int64)[HEAD_NUMBER])
         state = self.state
         if state.has_newest and number <= state.newest_number:
             raise StateError("summaries are out of order; start again from the events")
         while not enter_foreign(state.words, state.ring, self.level, content, number):
             self.grow(content.size)
 
-    def sound(self, summary: bytes) -> npt.NDArray[np.uint8]:
-        """Return the bytes of a summary as an array. Raises StateError if they are not a summary of this query."""
-        content = np.frombuffer(summary, np.uint8).copy()
-        if content.size % 8 or not summary_is_sound(self.state.words, content):
-            raise StateError("a summary is damaged or of another query; start again from the events")
-        head = content.view(np.int64)
-        if (head[HEAD_FINE] != 0) != self.has_fine:
-            raise StateError("a summary is of another query; start again from the events")
-        if self.has_fine:
-            FinePart.read(self.query, self.codec, head[int(head[HEAD_FINE]) // 8 :], int(head[HEAD_COUNT]))
-        return content
+    def checked(self, summary: bytes) -> npt.NDArray[np.uint8]:
+        """Return the bytes of a summary as an array. Raises StateError if it is not one of this query."""
+        return checked_summary(self.state.words, self.level, summary)
 
     def expire(self, number: int) -> None:
         """Expire every summary that a window whose newest sub-window is `number` does not cover."""
         expire_before(self.state.words, self.state.ring, self.level, number)
 
-    def answer_empty(self, number: int, stop: int) -> tuple[Integers, Reals | None]:
-        """Return the rows of results of the empty sub-windows from `number` up to `stop`, while any summary is live."""
-        size = min(stop - number, self.query.sub_windows) if self.state.live else 0
-        rows, densities = self.new_rows(max(size, 0))
-        if size > 0:
+    def answer_empty(self, number: int, stop: int) -> Rows:
+        """Return the results of the empty sub-windows from `number` up to `stop`, while any summary is live."""
+        size = max(min(stop - number, self.query.sub_windows), 0) if self.state.live else 0
+        rows, densities = self.new_rows(size)
+        if size:
             state = self.state
             size = answer_empty(state.words, state.ring, self.level, number, number + size, rows, densities)
         return rows[:size], densities[:size] if densities is not None else None
 
     def grow(self, need: int) -> None:
         """Give the ring more room."""
-        self.state.grow(need)
+        state = self.state
+        before = state.live_starts()
+        state.grow(need)
+        if self.level is not None and state.live:
+            distances = (state.live_starts() - before) // 8
+            move_lists(self.level, state.live_slots(), distances, self.query.sub_windows + 1)

@@ -134,6 +134,12 @@ class OperatorState:
         starts = self.summary_starts()
         return starts[starts.size - self.live :]
 
+    def live_slots(self) -> Integers:
+        """The slots of the live summaries, oldest first: those that entered `sub_windows` + 1 apart share one."""
+        entered, room = int(self.words[r.ENTERED]), int(self.words[r.EXTREME_ROOM])
+        slots: Integers = (entered - self.live + 1 + np.arange(self.live)) % room
+        return slots
+
     def _length(self, start: int) -> int:
         return int(self.head(start)[r.HEAD_LENGTH] & r.LENGTH_MASK)
 

@@ -84,7 +84,9 @@ def _tally_dense(sliding: Sliding, groups: Integers, values: Numbers) -> Tallies
     data = np.empty(4 * values.size + 40 * present.size + 64, np.uint8)
     offsets = np.empty(present.size + 1, np.int64)
     real = values.dtype == np.float64
-    size = tally_groups(sliding.state.words, sliding.state.table, grouped, starts, real, np.empty(FEW, np.int64), data, offsets)
+    size = tally_groups(
+        sliding.state.words, sliding.state.table, grouped, starts, real, np.empty(FEW, np.int64), data, offsets
+    )
     return Tallies(known, events, offsets, data[:size])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from aomg.core.keyed import TALLY, LIVE, ClosedWindows, KeyRows
+from aomg.core.keyed import LIVE, TALLY, ClosedWindows, KeyRows
 from aomg.query import Query
 from aomg.spark.columns import result_table, summary_table
 from aomg.spark.parcels import FIRST, NEVER, rows_table, sorted_rows, unpack

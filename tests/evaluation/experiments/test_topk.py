@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from fine_reference import FinePart
 
 from aomg import FewK, Operator, Query, streams
 from aomg.core.kernels.registers import HEAD_COUNT, HEAD_FINE
-from aomg.core.summary import FinePart
 from aomg.evaluation.experiments.topk import (
     EXPERIMENT,
     OFFSETS,
@@ -67,7 +67,7 @@ def test_the_entries_that_are_told_are_those_that_the_operator_keeps(fraction):
     operator = Operator(query)
     operator.push(streams.pingmesh(seed=1).take(131_072))
     kept = 0
-    for record in operator._sliding.records():
+    for record in operator._state.summaries():
         words = np.frombuffer(record, np.int64)
         fine = words[int(words[HEAD_FINE]) // 8 :]
         kept += FinePart.read(query, operator._sliding.codec, fine, int(words[HEAD_COUNT])).top[1].sum()

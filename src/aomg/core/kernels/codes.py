@@ -91,17 +91,21 @@ def digits_code(decade, lead, digits):
     return (decade - LOWEST_DECADE) * (9 * first) + lead - first + 1
 
 
+@inlined
+def digits_code_of_double(x, digits):
+    """The code of four to six digits of a finite double."""
+    if x == 0.0:
+        return np.int64(0)
+    decade, lead = decompose(abs(x), digits)
+    code = digits_code(decade, lead, digits)
+    return code if x > 0.0 else -code
+
+
 @compiled
 def digits_codes_of_doubles(values, digits, codes):
     """Codes of four to six digits, of finite doubles."""
     for i in range(values.size):
-        x = values[i]
-        if x == 0.0:
-            codes[i] = 0
-        else:
-            decade, lead = decompose(abs(x), digits)
-            code = digits_code(decade, lead, digits)
-            codes[i] = code if x > 0.0 else -code
+        codes[i] = digits_code_of_double(values[i], digits)
 
 
 @compiled
@@ -158,22 +162,25 @@ def dense_intervals(state, codes, domain, lows, highs):
         lows[i], highs[i] = interval(state, codes[i], domain)
 
 
+@inlined
+def digits_interval(code, digits, domain):
+    """low, high (inclusive, rounded outward) of the raw values that a code of four to six digits covers."""
+    if code == 0:
+        return 0.0, 0.0
+    leads = 9 * TENS[digits - 1]
+    magnitude = abs(code) - 1
+    decade = magnitude // leads + LOWEST_DECADE
+    low, high = _interval_of_lead(decade, magnitude % leads + TENS[digits - 1], digits, domain)
+    if code > 0:
+        return low, high
+    return -high, -low
+
+
 @compiled
 def digits_intervals(codes, digits, domain, lows, highs):
     """Intervals of many codes of four to six digits."""
-    first = TENS[digits - 1]
     for i in range(codes.size):
-        code = codes[i]
-        if code == 0:
-            lows[i], highs[i] = 0.0, 0.0
-            continue
-        magnitude = abs(code) - 1
-        decade = magnitude // (9 * first) + LOWEST_DECADE
-        low, high = _interval_of_lead(decade, magnitude % (9 * first) + first, digits, domain)
-        if code > 0:
-            lows[i], highs[i] = low, high
-        else:
-            lows[i], highs[i] = -high, -low
+        lows[i], highs[i] = digits_interval(codes[i], digits, domain)
 
 
 @inlined
@@ -224,6 +231,17 @@ def cell_of_integer(state, table, u):
 
 
 @inlined
+def _cell_of_decimal(state, x):
+    """The cell of a positive finite double, from its decade and leading digits."""
+    decade, lead = decompose(x, state[DIGITS])
+    cell = state[state[AT_LEAD] + lead - TENS[state[DIGITS] - 1]]
+    place = (decade - LOWEST_DECADE) * state[SUPERS_PER_DECADE]
+    if decade >= 0:
+        place += 1
+    return place * 256 + cell
+
+
+@inlined
 def cell_of_magnitude(state, table, x):
     """The cell of a positive finite double."""
     per_decade = state[SUPERS_PER_DECADE]
@@ -246,12 +264,13 @@ def cell_of_magnitude(state, table, x):
         relative = np.int64(table[u]) - 256 - decades * per_decade * 256
         base = (-LOWEST_DECADE * per_decade) * 256
         return base + relative + 256 if relative >= 0 else base + relative
-    decade, lead = decompose(x, state[DIGITS])
-    cell = state[state[AT_LEAD] + lead - TENS[state[DIGITS] - 1]]
-    place = (decade - LOWEST_DECADE) * per_decade
-    if decade >= 0:
-        place += 1
-    return place * 256 + cell
+    return _cell_of_decimal(state, x)
+
+
+@inlined
+def negative_cell(state, cell):
+    """The cell of -x, given that of x > 0."""
+    return (cell ^ 255) + state[HALF_PLACES] * 256
 
 
 @inlined
@@ -260,7 +279,7 @@ def cell_of_double(state, table, x):
     if x == 0.0:
         return (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256
     cell = cell_of_magnitude(state, table, abs(x))
-    return cell if x > 0.0 else (cell ^ 255) + state[HALF_PLACES] * 256
+    return cell if x > 0.0 else negative_cell(state, cell)
 
 
 @compiled
@@ -273,6 +292,15 @@ def code_of_cell(state, cell):
 def cell_of_code(state, code):
     """The cell in which a code is counted."""
     return (place_of(state, code >> 8) << 8) | (code & 255)
+
+
+@compiled
+def code_of_double(state, x):
+    """The ordered dense code of a finite double, without the table: slower, for a few values."""
+    if x == 0.0:
+        return state[ZERO_SUPER] << 8
+    cell = _cell_of_decimal(state, abs(x))
+    return code_of_cell(state, cell if x > 0.0 else negative_cell(state, cell))
 
 
 @compiled
@@ -290,11 +318,5 @@ def codes_of_integers(state, table, values, codes):
         if v >= 0:
             cell = cell_of_integer(state, table, U64(v))
         else:
-            cell = (cell_of_integer(state, table, U64(0) - U64(v)) ^ 255) + state[HALF_PLACES] * 256
+            cell = negative_cell(state, cell_of_integer(state, table, U64(0) - U64(v)))
         codes[i] = code_of_cell(state, cell)
-
-
-@inlined
-def negative_cell(state, cell):
-    """The cell of -x, given that of x > 0."""
-    return (cell ^ 255) + state[HALF_PLACES] * 256

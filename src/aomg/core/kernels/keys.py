@@ -75,7 +75,7 @@ class OutputArrays(NamedTuple):
 def restart(state, level):
     """Forget every live summary, as if the state were new. Costs O(live supers)."""
     if level is not None:
-        restart_level(level)
+        restart_level(state, level)
     active = state[state[AT_ACTIVE] : state[AT_ACTIVE] + state[ACTIVE]]
     for i in range(active.size):
         place = place_of(state, active[i])
@@ -225,7 +225,9 @@ def slide_keys(state, ring, level, progress, rows, live_to, ends, answering, out
             closing = True
         length = summary_room(state) if closing else rows.offsets[row + 1] - rows.offsets[row]
         progress[P_NEED] = length
-        full = progress[P_SUMMARY_BYTES] + length > output.summaries.size or progress[P_SUMMARIES] == output.index.shape[0]
+        full = (
+            progress[P_SUMMARY_BYTES] + length > output.summaries.size or progress[P_SUMMARIES] == output.index.shape[0]
+        )
         if listing and full:
             return SUMMARIES_FULL
         start = make_room(state, ring, words, level, number, length)

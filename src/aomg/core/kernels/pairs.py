@@ -1,4 +1,4 @@
-"""Ordered lists of (code, count): merges them, selects by rank, compares two lists."""
+"""Ordered lists of (code, count): merges them, searches them, compares two lists."""
 
 import numpy as np
 
@@ -47,17 +47,6 @@ def merge_out(codes, counts, size, old_codes, old_counts):
     return kept
 
 
-@compiled
-def largest_of_pairs(codes, counts, size, rank):
-    """The code of the rank-th largest value of the first `size` ordered pairs."""
-    at = size - 1
-    passed = counts[at]
-    while passed < rank:
-        at -= 1
-        passed += counts[at]
-    return codes[at]
-
-
 @inlined
 def _merge_step(x, y, i, j, won):
     """One step of merging x and y upwards; `won` gets twice the values of y below x[i], plus those equal to it."""
@@ -68,7 +57,7 @@ def _merge_step(x, y, i, j, won):
 
 
 @inlined
-def _first_at_least(y, value):
+def first_at_least(y, value):
     """Where the first of ordered values is that is not below `value`."""
     first, end = U64(0), U64(y.size)
     while first < end:
@@ -90,7 +79,7 @@ def _wins_of_values(x, y):
     size, won = U64(y.size), np.int64(0)
     i0, i1, i2, i3 = U64(0), U64(x.size // 4), U64(x.size // 2), U64(x.size // 4 + x.size // 2)
     end0, end1, end2, end3 = i1, i2, i3, U64(x.size)
-    j0, j1, j2, j3 = U64(0), _first_at_least(y, x[i1]), _first_at_least(y, x[i2]), _first_at_least(y, x[i3])
+    j0, j1, j2, j3 = U64(0), first_at_least(y, x[i1]), first_at_least(y, x[i2]), first_at_least(y, x[i3])
     while i0 < end0 and i1 < end1 and i2 < end2 and i3 < end3 and max(j0, j1, j2, j3) < size:
         i0, j0, won = _merge_step(x, y, i0, j0, won)
         i1, j1, won = _merge_step(x, y, i1, j1, won)

@@ -14,28 +14,46 @@ import numpy as np
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.answering import compute_result
 from aomg.core.kernels.closing import close_dense, summary_room
-from aomg.core.kernels.counting import add_pairs, count_chunk
+from aomg.core.kernels.counting import add_pairs, clear_open, count_chunk
 from aomg.core.kernels.folds import clear_counts, fold_open, open_pairs, unfold
-from aomg.core.kernels.paper.level2 import answer_fine, enter_fine, expire_fine
-from aomg.core.kernels.paper.plans import PLAN_ROOM, write_raw
+from aomg.core.kernels.paper.level2 import answer_fine, enter_fine, leave_fine
+from aomg.core.kernels.paper.parts import find_band, head_bytes, write_fine, write_sorted
+from aomg.core.kernels.paper.plans import PLAN_ROOM
+from aomg.core.kernels.paper.registers import RAW, RESOLUTION
 from aomg.core.kernels.registers import (
     AT_COUNTS,
     AT_TOTAL,
+    DOMAIN_SHIFT,
     FILLED,
+    HAS_ENVELOPE,
     HEAD_FINE,
     HEAD_LENGTH,
     HEAD_NUMBER,
+    LENGTH_MASK,
     LIVE_SUMMARIES,
+    OPEN_DOMAIN,
+    OPEN_MAXIMUM,
+    OPEN_MINIMUM,
     OPEN_NUMBER,
     PARTIAL,
     PERIOD,
     RING_NEWEST,
+    RING_OLDEST,
     ROWS_SIDE,
     SUB_WINDOWS,
 )
 from aomg.core.kernels.ring import enter, expire, find_room, head_word
 
 # -- the step -----------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _expire_fine(state, ring, words, level, before):
+    """Expire every live summary whose number is below `before`, its fine part first."""
+    while state[LIVE_SUMMARIES] > 0 and head_word(words, state[RING_OLDEST], HEAD_NUMBER) < before:
+        oldest = state[RING_OLDEST]
+        leave_fine(state, words, level, oldest)
+        expire(state, ring, words, head_word(words, oldest, HEAD_NUMBER) + 1)
 
 
 @inlined
@@ -45,7 +63,7 @@ def expire_window(state, ring, words, level, number):
     if level is None:
         expire(state, ring, words, before)
     else:
-        expire_fine(state, ring, words, level, before)
+        _expire_fine(state, ring, words, level, before)
 
 
 @inlined
@@ -72,10 +90,9 @@ def answer(state, words, level, number, out, densities, row):
     live = state[LIVE_SUMMARIES]
     if live == 0 or not (state[PARTIAL] or live == state[SUB_WINDOWS]):
         return row
-    if level is None:
-        compute_result(state, number, out[row])
-    else:
-        answer_fine(state, words, level, number, out[row], densities[row])
+    compute_result(state, number, out[row])
+    if level is not None:
+        answer_fine(state, words, level, out[row], densities[row])
     return row + 1
 
 
@@ -136,57 +153,98 @@ def push_counted(state, table, ring, bits, start, real, out):
 
 
 @compiled
-def push_sorted(state, table, ring, level, plan, keys, lows, highs, domain, first, start, out, densities):
-    """Close sub-windows of raw values, each a row of sorted keys, from row `start` on; row 0 is sub-window `first`.
+def push_sorted(state, table, ring, level, plan, codes, lows, highs, domain, first, start, out, densities):
+    """Close sub-windows of raw values without an envelope, each a row of sorted codes, from row `start` on.
 
-    Returns (next row of keys, rows of results); stops early, before a close, when the ring needs to grow.
+    first
+        The number of the sub-window of row 0.
+    lows, highs
+        The sortable keys of each row's extremes.
+
+    Returns (next row of codes, rows of results); stops early, before a close, when the ring needs to grow.
     """
     words = ring.view(np.int64)
     halves = state.view(np.int32)
+    need = head_bytes(state) + plan[PLAN_ROOM]
     row = 0
-    for i in range(start, keys.shape[0]):
-        summary = make_room(state, ring, words, level, first + i, plan[PLAN_ROOM])
+    for i in range(start, codes.shape[0]):
+        summary = make_room(state, ring, words, level, first + i, need)
         if summary < 0:
             return i, row
-        write_raw(state, table, words, summary, plan, keys[i], lows[i], highs[i], domain, first + i)
+        write_sorted(state, table, level, words, summary, plan, codes[i], None, lows[i], highs[i], domain, first + i)
         row = enter_and_answer(state, halves, ring, words, level, summary, True, out, densities, row)
-    return keys.shape[0], row
-
-
-@compiled
-def step_open(state, ring, level, fine, number, out, densities):
-    """Close the open sub-window as `number`, with the words of its fine part, enter it and answer.
-
-    Returns the rows of results (0 or 1), or -1, before anything is closed, when the ring needs to grow.
-    """
-    halves = state.view(np.int32)
-    words = ring.view(np.int64)
-    extra = 0 if fine is None else 8 * fine.size
-    start = make_room(state, ring, words, level, number, summary_room(state) + extra)
-    if start < 0:
-        return -1
-    _close_open(state, halves, ring, words, start, fine, number, True)
-    return enter_and_answer(state, halves, ring, words, level, start, True, out, densities, 0)
+    return codes.shape[0], row
 
 
 @inlined
-def _close_open(state, halves, ring, words, start, fine, number, entering):
-    """Write the open sub-window's summary at `start`, its fine part behind it; returns its length in bytes."""
+def _is_only_sorted(state, level):
+    """Whether open events are sorted and not counted: raw values without an envelope need no dense counts."""
+    return state[HAS_ENVELOPE] == 0 and level[RESOLUTION] == RAW
+
+
+@inlined
+def _open_room(state, table, level, plan, codes, ends):
+    """Bytes that are enough for the summary of the open sub-window, and how many codes its fine band has."""
+    if level is None:
+        return summary_room(state), np.int64(0)
+    if _is_only_sorted(state, level):
+        return head_bytes(state) + plan[PLAN_ROOM], np.int64(0)
+    band = find_band(state, table, level, plan, codes, ends)
+    return summary_room(state) + plan[PLAN_ROOM] + 16 * band, band
+
+
+@inlined
+def _write_open(state, table, halves, ring, words, level, plan, codes, ends, band, start, number, entering):
+    """Write the summary of the open sub-window at `start` and forget its counts.
+
+    codes, ends
+        With a fine part: its codes at the query's resolution (core.kernels.paper.parts).
+    """
+    if level is not None and _is_only_sorted(state, level):
+        domain, low, high = state[OPEN_DOMAIN], state[OPEN_MINIMUM], state[OPEN_MAXIMUM]
+        write_sorted(state, table, level, words, start, plan, codes, ends, low, high, domain, number)
+        clear_open(state)
+        return
     counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
+    domain = state[OPEN_DOMAIN]
     length = close_dense(state, halves, counts, ring, words, start, number, entering)
-    if fine is not None:
+    if level is not None:
+        end = write_fine(state, level, words, (start + length) >> 3, plan, codes, ends, band, domain, number)
         words[(start >> 3) + HEAD_FINE] = length
-        words[(start >> 3) + HEAD_LENGTH] += 8 * fine.size
-        for j in range(fine.size):
-            words[((start + length) >> 3) + j] = fine[j]
-        length += 8 * fine.size
-    return length
+        words[(start >> 3) + HEAD_LENGTH] = (8 * end - start) | (domain << DOMAIN_SHIFT)
 
 
 @compiled
-def close_open(state, out, fine, number):
-    """Close the open sub-window as `number` without entering it: write its summary to `out`; returns its length."""
-    return _close_open(state, state.view(np.int32), out, out.view(np.int64), 0, fine, number, False)
+def step_open(state, table, ring, level, plan, codes, ends, number, out, densities):
+    """Take the step for the open sub-window, as `number`. For `plan`, `codes` and `ends` see core.kernels.paper.parts.
+
+    Returns (rows of results, 0); or, before anything has changed, (0, the bytes that the ring lacks room for).
+    """
+    halves = state.view(np.int32)
+    words = ring.view(np.int64)
+    need, band = _open_room(state, table, level, plan, codes, ends)
+    start = make_room(state, ring, words, level, number, need)
+    if start < 0:
+        return 0, need
+    _write_open(state, table, halves, ring, words, level, plan, codes, ends, band, start, number, True)
+    return enter_and_answer(state, halves, ring, words, level, start, True, out, densities, 0), np.int64(0)
+
+
+@compiled
+def close_open(state, table, out, level, plan, codes, ends, number):
+    """Close the open sub-window as `number` without entering it: write its summary to `out`.
+
+    Returns (its bytes, 0); or, before anything has changed, (0, the bytes that `out` must have).
+    """
+    halves = state.view(np.int32)
+    words = out.view(np.int64)
+    need, band = _open_room(state, table, level, plan, codes, ends)
+    if need > out.size:
+        return np.int64(0), need
+    side = state[ROWS_SIDE]  # the burst detector goes on with the newest sub-window that entered
+    _write_open(state, table, halves, out, words, level, plan, codes, ends, band, 0, number, False)
+    state[ROWS_SIDE] = side
+    return words[HEAD_LENGTH] & LENGTH_MASK, np.int64(0)
 
 
 @compiled

@@ -18,8 +18,6 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.counts import count_codes
-from aomg.core.kernels.pairs import largest_of_pairs, merge_in, merge_out
 from aomg.core.kernels.paper.plans import GOLDEN
 from aomg.query import FewK, Query
 
@@ -73,15 +71,6 @@ def tail_sizes(query: Query, quantile: Decimal, count: int) -> TailSizes:
     return TailSizes(depth, min(top, count, MOST_ENTRIES), min(samples, depth, MOST_ENTRIES))
 
 
-def largest(codes: Integers, counts: Integers, entries: int) -> tuple[Integers, Integers]:
-    """Keep the `entries` largest values of ordered pairs, as ordered pairs."""
-    from_top = np.cumsum(counts[::-1])
-    kept = int(np.searchsorted(from_top, entries)) + 1
-    numbers = counts[codes.size - kept :].copy()
-    numbers[0] -= max(int(from_top[min(kept, from_top.size) - 1]) - entries, 0)
-    return codes[codes.size - kept :], numbers
-
-
 def sample_positions(depth: int, samples: int, number: int, offset: str) -> Integers:
     """Ranks from the top, 1..depth, of an interval sample.
 
@@ -106,59 +95,3 @@ def fixed_positions(depth: int, samples: int, offset: str) -> tuple[int, Integer
         return 1, -(-((steps + 1) * depth) // max(samples, 1))
     interval, uneven = divmod(depth, samples)
     return (0, steps[:0]) if uneven else (interval, steps * interval + 1)
-
-
-def sample(codes: Integers, counts: Integers, positions: Integers) -> tuple[Integers, Integers]:
-    """Read the values at these ranks from the top, as ordered pairs."""
-    from_top = np.cumsum(counts[::-1])
-    return count_codes(codes[::-1][np.searchsorted(from_top, positions)])
-
-
-class OrderedCounts:
-    """The merged lists of the live sub-windows: ordered (code, count) pairs that lists enter and leave.
-
-    Entering and leaving cost one compiled pass over the distinct codes.
-    """
-
-    def __init__(self) -> None:
-        self._codes = np.empty(64, np.int64)
-        self._counts = np.empty(64, np.int64)
-        self._size = 0
-        self.total = 0
-
-    @property
-    def codes(self) -> Integers:
-        """The distinct codes, ascending."""
-        return self._codes[: self._size]
-
-    @property
-    def counts(self) -> Integers:
-        """How often each occurs."""
-        return self._counts[: self._size]
-
-    def add(self, codes: Integers, counts: Integers) -> None:
-        """Let a list enter."""
-        if codes.size == 0:
-            return
-        if self._size + codes.size > self._codes.size:
-            room = np.empty(self._size + codes.size, np.int64)
-            self._codes = np.concatenate([self.codes, room])
-            self._counts = np.concatenate([self.counts, room])
-        self._size = merge_in(self._codes, self._counts, self._size, codes, counts)
-        self.total += int(counts.sum())
-
-    def remove(self, codes: Integers, counts: Integers) -> None:
-        """Let a list leave that had entered."""
-        if codes.size == 0:
-            return
-        self._size = merge_out(self._codes, self._counts, self._size, codes, counts)
-        self.total -= int(counts.sum())
-
-    def largest(self, rank: int) -> int:
-        """The code of the rank-th largest value; rank <= total. Looks at the top only."""
-        return int(largest_of_pairs(self._codes, self._counts, self._size, rank))
-
-    def between(self, low: int, high: int) -> tuple[Integers, Integers]:
-        """The pairs with low <= code <= high."""
-        first, end = np.searchsorted(self.codes, low), np.searchsorted(self.codes, high, side="right")
-        return self.codes[first:end], self.counts[first:end]

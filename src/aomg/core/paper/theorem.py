@@ -14,8 +14,6 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.codes import Codec, middles
-
 Integers = npt.NDArray[np.int64]
 
 PAPER_Z = 1.96
@@ -45,18 +43,6 @@ def difference_ranks(quantiles: tuple[Decimal, ...], count: int) -> tuple[Intege
         ranks += [max(math.ceil(count * (phi - h)), 1), min(math.ceil(count * (phi + h)), count)]
         between.append(2 * h)
     return np.array(ranks), np.array(between)
-
-
-def inverse_densities(
-    quantiles: tuple[Decimal, ...], codec: Codec, codes: Integers, cumulative: Integers, domain: int
-) -> npt.NDArray[np.float64]:
-    """1/f at a sub-window's quantiles, from its ordered counts; NaN where it is too small or too discrete to tell."""
-    ranks, between = difference_ranks(quantiles, int(cumulative[-1]))
-    values = middles(codec, codes[np.searchsorted(cumulative, ranks)], domain)
-    with np.errstate(over="ignore", invalid="ignore"):
-        rise = values[1::2] - values[0::2]
-        densities = np.where(rise > 0, rise, np.nan) / between
-    return np.where(np.isfinite(densities), densities, np.nan)
 
 
 def theorem_1(quantile: Decimal, count: int, inverse: float, spread: float, sub_windows: int) -> tuple[float, float]:

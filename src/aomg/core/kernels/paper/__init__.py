@@ -1,1 +1,1 @@
-"""Compiled loops for raw values without an envelope, as the paper runs them: sorted sub-windows, means, few-k lists."""
+"""Compiled loops for fine parts: values at the query's own resolution, means, few-k lists, the fine band."""

@@ -1,7 +1,21 @@
-"""Names the words of `level`, the array that Level 2 of raw values uses."""
+"""Names the words of `level`, the array that Level 2 uses for the fine parts of the live summaries.
 
-# registers of Level 2 for raw values (the array `level`), then where its areas begin
-AS_PAPER, KEEPS_LISTS, WITHOUT_TOP, AT_COLUMN, AT_DEPTH_SUM, AT_LIMBS, AT_SUM, AT_RAW_EXTREME = range(8)
-AT_MERGED, MERGED_WIDTH, LEVEL_REGISTERS = range(8, 11)
-# a column: which of the high quantiles it is or -1, whether top-k may answer, live sub-windows of unknown density
-COLUMN_HIGH, COLUMN_TOP_K, COLUMN_UNKNOWN, COLUMN_WIDTH = range(4)
+Queries without a fine part have no such array (None). `core.paper.level` builds it.
+"""
+
+# registers: what is fixed with the query
+RESOLUTION, AS_PAPER, KEEPS_LISTS, KEEPS_BAND, TAILS, FIXED_WORDS = range(6)
+PERIOD_EVENTS, TOP_K_BELOW, LOWEST_CODE, HIGHEST_CODE = range(6, 10)
+# registers: live top lists that are empty, and when the stacks of extremes were turned last
+WITHOUT_TOP, LEVEL_TURNED = range(10, 12)
+# registers: where the areas begin
+AT_COLUMN, AT_LIMIT, AT_DEPTH_SUM, AT_LIMBS, AT_SUM, AT_CODE_EXTREME, AT_BAND, AT_RANGE = range(12, 20)
+AT_MERGED, MERGED_WIDTH, LEVEL_REGISTERS = range(20, 23)
+# RESOLUTION: raw values, the codes that the dense part counts, or how many digits (4 to 6)
+RAW, DENSE = -1, 0
+# a column: which of the high quantiles it is or -1, 1 - phi (a double), live sub-windows of unknown density
+COLUMN_HIGH, COLUMN_BEYOND, COLUMN_UNKNOWN, COLUMN_WIDTH = range(4)
+# a threshold: its code, itself (a double), live events in codes below its code, and in it
+LIMIT_CODE, LIMIT_VALUE, LIMIT_UNDER, LIMIT_INSIDE, LIMIT_WIDTH = range(5)
+# the band of each live summary (its slot): where in the ring it begins, and three cursors of a search
+BAND_OFFSET, BAND_FIRST, BAND_END, BAND_SPLIT, BAND_WIDTH = range(5)

@@ -115,7 +115,7 @@ def test_the_order_of_the_keys_does_not_matter():
         (Query(1000, 200), "period"),
         (Query(1000, 100, digits=2, guarantee=0.2), "digits"),
         (Query(1000, 100, guarantee=0.05), "guarantee"),
-        (Query("1 hour", "1 minute"), "counted in elements, the query asks for windows in time"),
+        (Query("1 hour", "1 minute"), "counted in events, the query asks for windows in time"),
         (Query(1000, 100, thresholds=(77.0,)), "threshold 77"),
     ],
 )

@@ -168,7 +168,7 @@ class KeyedWindows:
         kinds = rows.kinds == TALLY
         same = (rows.keys[1:] == rows.keys[:-1]) & (rows.numbers[1:] == rows.numbers[:-1]) & kinds[1:] & kinds[:-1]
         firsts = np.flatnonzero(np.concatenate([[True], ~same])) if rows.keys.size else np.empty(0, np.int64)
-        lasts = np.append(firsts[1:], rows.keys.size)
+        lasts = np.append(firsts, rows.keys.size)[1:]
         parts: list[Bytes] = []
         for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
             if not kinds[first]:

@@ -1,9 +1,9 @@
 """A summary for another query: other quantiles, a longer window, several keys in one.
 
-Envelope and band are counts of values, so summaries of the same sub-window add up, and any quantile can be read from the
-sum: its place among the envelope's buckets is known. What a summary says of its own quantiles holds for it alone; for
-others, and for sums, the code of the quantile is known to its bucket (to the code where the band knows it), which is
-what the interval of the window is made of. The guarantee is that of the envelope, unchanged.
+Envelope and band are counts of values, so summaries of the same sub-window add up, and any quantile can be read from
+the sum: its bucket in the envelope is known. The quantiles in a summary's head are its own. For other quantiles, and
+for sums, the code is known to its bucket (to the code where the band has it), and the interval follows from that. The
+guarantee is that of the envelope, unchanged.
 """
 
 from collections.abc import Sequence

@@ -174,7 +174,7 @@ class OperatorState:
     # -- invariants --------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise AssertionError if a register, a total or a summary contradicts another. For tests: takes milliseconds."""
+        """Raise AssertionError if a register, a total or a summary contradicts another. For tests: it takes 10 ms."""
         self._check_open()
         self._check_ring()
         self._check_totals()

@@ -7,7 +7,7 @@ A file imports only from those above it in this list, so that there are no cycle
     counting   folds     totals     Level 1 counts, bucket totals, sliding totals of Level 2
     closing    extremes  bursts     close a sub-window, extremes of the window, compare two tails
     ring       pairs     answering  live summaries, ordered lists, a window's result
-    steps      soundness            what one stream calls, checks of foreign bytes
-    tallies    keys      sums       many keys at once
-    paper/                          raw values as the paper runs them
+    soundness  paper/               checks of foreign bytes, the fine part of summaries
+    steps      tallies              the step of a sliding window, counts on their way
+    keys       sums                 many keys at once, summaries added up
 """

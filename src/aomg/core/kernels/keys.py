@@ -40,7 +40,7 @@ from aomg.core.kernels.steps import answer_idle, enter_and_answer, enter_summary
 from aomg.core.kernels.tallies import add_tally, get_word
 from aomg.core.kernels.totals import accumulate, apply_head
 
-# what a row brings: a summary that is live already, a tally of a sub-window, or the summary of one that closed elsewhere
+# what a row has: a summary that is live already, a tally of a sub-window, or the summary of one that closed elsewhere
 ROW_LIVE, ROW_TALLY, ROW_SUMMARY = range(3)
 SUMMED, SUM_TAIL = 2, 24  # the flag of a live row that is a sum of summaries, and its bytes behind those of a summary
 # where `slide_keys` is, so that it can go on after an array grew

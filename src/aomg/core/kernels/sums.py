@@ -147,7 +147,7 @@ def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
 
 @inlined
 def _sum_summaries(state, rows, first, last, out, start):
-    """Write the sum of the summaries of rows first to last (exclusive), which are one key's, at `start`; returns its end.
+    """Write the sum of one key's summaries, rows first to last (exclusive), at `start`; returns its end.
 
     Behind the bytes of a summary, whose quantiles span those of all, come three words: how many summaries it is of,
     and the numbers of the last one that began a burst and of the last that ended one.

@@ -1,4 +1,14 @@
-"""Compares the tail of the newest sub-window with the one before it, by their bucket totals."""
+"""Detects bursts: compares the tail of the newest sub-window with the one before it.
+
+The score is the mean of sign(x - y) over all pairs of the two tails, in [-1, 1]: 0 if they are alike, near 1 if almost
+every value of the new tail is above almost every value of the old one. A burst is a score above the effect size of the
+query and above four standard deviations of what chance gives for lists of order statistics (`burst_threshold`), which
+no tail of fewer than about 43 values can exceed. With an envelope the score is computed here, from bucket totals; else
+from the tails' samples (core.kernels.paper.level2). There is one for every high quantile's depth: a burst that raises
+the top 0.1 % only leaves the order of the top 1 % as it was.
+
+A burst lasts until a sub-window's tail is smaller than the one before by the same measure, at most one window long.
+"""
 
 import math
 
@@ -25,7 +35,7 @@ from aomg.core.kernels.sortable import bits_of, double_of
 
 @inlined
 def burst_threshold(effect, top_new, top_old, fraction):
-    """The score above which a tail counts as larger: the asked effect, or four standard deviations if that is more.
+    """The score above which a tail counts as larger: the query's effect size, or four standard deviations if more.
 
     Two lists of order statistics, so the variance is not Mann and Whitney's: 4 (1/T + 1/T') (1/3 - f/4). Tails of
     fewer than about 43 values have a threshold above 1, which no score exceeds: they are too few to tell.

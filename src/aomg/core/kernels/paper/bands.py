@@ -37,37 +37,44 @@ def _first_from(words, codes, first, end, code):
 
 
 @inlined
-def _band_of(state, level, i):
-    """Where the entry of the i-th live band is, oldest first."""
-    slot = (state[ENTERED] - state[LIVE_SUMMARIES] + 1 + i) % state[EXTREME_ROOM]
+def _oldest_band(state, level):
+    """Where the entry of the oldest live band is."""
+    slot = (state[ENTERED] - state[LIVE_SUMMARIES] + 1) % state[EXTREME_ROOM]
     return level[AT_BAND] + BAND_WIDTH * slot
+
+
+@inlined
+def _next_band(state, level, band):
+    """Where the entry after the one at `band` is."""
+    band += BAND_WIDTH
+    return level[AT_BAND] if band == level[AT_BAND] + BAND_WIDTH * state[EXTREME_ROOM] else band
 
 
 @compiled
 def _count_between(state, words, level, first, last):
     """How many values the live bands have from code `first` to code `last`; sets each band's cursors to them."""
-    count = np.int64(0)
-    for i in range(state[LIVE_SUMMARIES]):
-        band = _band_of(state, level, i)
+    count, band = np.int64(0), _oldest_band(state, level)
+    for _ in range(state[LIVE_SUMMARIES]):
         size, codes = words[level[band + BAND_OFFSET]], level[band + BAND_OFFSET] + 1
         lower = _first_from(words, codes, np.int64(0), size, first)
         upper = _first_from(words, codes, lower, size, last + 1)
         level[band + BAND_FIRST], level[band + BAND_END] = lower, upper
         for j in range(codes + size + lower, codes + size + upper):
             count += words[j]
+        band = _next_band(state, level, band)
     return count
 
 
 @compiled
 def _middle_of_longest(state, words, level):
     """The code in the middle of the longest range between cursors."""
-    longest, code = np.int64(0), np.int64(0)
-    for i in range(state[LIVE_SUMMARIES]):
-        band = _band_of(state, level, i)
+    longest, code, band = np.int64(0), np.int64(0), _oldest_band(state, level)
+    for _ in range(state[LIVE_SUMMARIES]):
         first, end = level[band + BAND_FIRST], level[band + BAND_END]
         if end - first > longest:
             longest = end - first
             code = words[level[band + BAND_OFFSET] + 1 + ((first + end) >> 1)]
+        band = _next_band(state, level, band)
     return code
 
 
@@ -82,9 +89,8 @@ def _largest_between(state, words, level, lowest, highest, rank):
     while True:
         code = lowest + ((highest - lowest) >> 1) if turn & 1 else _middle_of_longest(state, words, level)
         turn += 1
-        above, equal = np.int64(0), np.int64(0)
-        for i in range(state[LIVE_SUMMARIES]):
-            band = _band_of(state, level, i)
+        above, equal, band = np.int64(0), np.int64(0), _oldest_band(state, level)
+        for _ in range(state[LIVE_SUMMARIES]):
             size, codes = words[level[band + BAND_OFFSET]], level[band + BAND_OFFSET] + 1
             first, end = level[band + BAND_FIRST], level[band + BAND_END]
             split = _first_from(words, codes, first, end, code)
@@ -94,6 +100,7 @@ def _largest_between(state, words, level, lowest, highest, rank):
                 split += 1
             for j in range(codes + size + split, codes + size + end):
                 above += words[j]
+            band = _next_band(state, level, band)
         if above < rank <= above + equal:
             return code
         over = rank <= above
@@ -102,8 +109,8 @@ def _largest_between(state, words, level, lowest, highest, rank):
         else:
             highest = code - 1
             rank -= above + equal
-        for i in range(state[LIVE_SUMMARIES]):
-            band = _band_of(state, level, i)
+        band = _oldest_band(state, level)
+        for _ in range(state[LIVE_SUMMARIES]):
             split = level[band + BAND_SPLIT]
             if over:
                 codes = level[band + BAND_OFFSET] + 1
@@ -111,6 +118,7 @@ def _largest_between(state, words, level, lowest, highest, rank):
                 level[band + BAND_FIRST] = split + equals
             else:
                 level[band + BAND_END] = split
+            band = _next_band(state, level, band)
 
 
 @compiled

@@ -58,10 +58,10 @@ def test_a_taken_port_is_left_for_the_next_one_unless_it_was_asked_for(monkeypat
         monkeypatch.setattr(server, "PORT", port)
         with listening("127.0.0.1", None) as bound:
             assert port < bound.getsockname()[1] <= port + 10
-        with pytest.raises(ServerError, match=f"port {port} already; .*--port 0"):
+        with pytest.raises(ServerError, match=f"port {port} is already in use; .*--port 0"):
             listening("127.0.0.1", port)
-        monkeypatch.setattr(server, "_TRIED", 0)
-        with pytest.raises(ServerError, match="all taken; give --port 0"):
+        monkeypatch.setattr(server, "_MORE_PORTS", 0)
+        with pytest.raises(ServerError, match="all in use; give --port 0"):
             listening("127.0.0.1", None)
 
 
@@ -79,7 +79,7 @@ def test_the_port_is_the_one_that_is_documented():
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
 def test_an_address_of_another_machine_is_an_error_that_says_what_to_do(host):
-    with pytest.raises(ServerError, match="no address of this machine; give --host"):
+    with pytest.raises(ServerError, match="not an address of this machine; give --host"):
         listening(host, 0)
 
 
@@ -138,8 +138,8 @@ def test_a_child_that_cannot_serve_is_told_of_once(tmp_path):
     with page_of(tmp_path / "none", 0, answer.append) as address:
         assert address is None
     assert len(answer) == 1
-    assert "cannot be served: there is no" in answer[0]
-    assert "The monitor goes on" in answer[0]
+    assert "cannot be served: " in answer[0]
+    assert "The monitor runs on" in answer[0]
 
 
 def test_a_child_that_dies_is_told_of_once_and_stops_nobody(monitor, monkeypatch):
@@ -157,7 +157,7 @@ def test_a_child_that_dies_is_told_of_once_and_stops_nobody(monitor, monkeypatch
         children[0].kill()
         assert heard.wait(SECONDS)
     assert len(answer) == 1
-    assert "the page is gone" in answer[0]
+    assert "the page ended" in answer[0]
 
 
 def test_a_child_that_says_nothing_is_not_waited_for_forever(monitor, monkeypatch):
@@ -218,8 +218,8 @@ def test_the_command_line_tells_what_is_wrong_and_ends(tmp_path, monkeypatch):
     monkeypatch.delenv(command.TOKEN, raising=False)
     (tmp_path / "results").mkdir()
     for arguments, message in (
-        ([str(tmp_path / "none")], "there is no"),
-        ([str(tmp_path)], "is no folder of results"),
+        ([str(tmp_path / "none")], "does not exist"),
+        ([str(tmp_path)], "is not a folder of results"),
         ([str(tmp_path / "results"), "--host", "0.0.0.0"], "a token is needed"),
         ([str(tmp_path / "results"), "--memory", "much"], "512MB"),
         ([str(tmp_path / "results"), "--token-file", str(tmp_path / "none")], "cannot be read"),

@@ -31,7 +31,7 @@ def test_a_configuration_names_all_places_whether_they_are_there_or_not(tmp_path
 
 
 def test_a_folder_that_is_not_there_is_an_error_that_says_what_to_give(tmp_path):
-    with pytest.raises(PlaceError, match=r"there is no .*none; give the folder that the parquet sink writes to"):
+    with pytest.raises(PlaceError, match=r"none does not exist; give the folder that the parquet sink writes to"):
         places(tmp_path / "none")
 
 
@@ -49,9 +49,9 @@ def test_a_file_is_no_place(tmp_path):
 
 def test_a_folder_beside_the_results_says_which_was_meant(tmp_path):
     monitor = monitor_files(tmp_path, keys=2, windows=2)
-    with pytest.raises(PlaceError, match=r"no folder day=\.\.\.; did you mean .*results"):
+    with pytest.raises(PlaceError, match=r"no day=\.\.\. folders; did you mean .*results"):
         places(tmp_path)
-    with pytest.raises(PlaceError, match="give the one that the parquet sink writes to"):
+    with pytest.raises(PlaceError, match="give the folder that the parquet sink writes to"):
         places(monitor.state)
 
 

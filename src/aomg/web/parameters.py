@@ -141,7 +141,7 @@ def _number(parameter: Parameter, text: str) -> int:
 def parse_time(name: str, text: str) -> int:
     """Return the microseconds of an ISO 8601 time with a zone.
 
-    >>> time_asked("at", "1970-01-01T01:00:00.5+01:00")
+    >>> parse_time("at", "1970-01-01T01:00:00.5+01:00")
     500000
     """
     problem = BadRequest(

@@ -154,9 +154,9 @@ def test_reasons_say_value_interval_limit_duration_and_certainty_with_units(tmp_
         log.step()
         reasons += [one["reason"] for one in log.snapshot().all if one["rule"] == "Slow"]
     observed = "inbound p99 5 ms (4.9..5.1), above 4 ms"
-    assert reasons[1] == f"{observed} for 1 min: certain; it fires if this goes on"
+    assert reasons[1] == f"{observed} for 1 min: certain; it fires if this continues"
     assert reasons[2:4] == [f"{observed} for 2 min: certain", f"{observed} for 3 min: certain"]
-    assert reasons[4] == f"{observed}: certain; over after 4 min, with inbound p99 900 us"
+    assert reasons[4] == f"{observed}: certain; resolved after 4 min, at inbound p99 900 us"
     assert [one["reason"] for one in log.snapshot().all if one["rule"] == "Median"] == [
         "inbound p50 2 ms; p50 > 1ms for 3 min: certain"  # it keeps firing for two minutes
     ]
@@ -169,7 +169,7 @@ def test_a_state_without_lines_tells_what_is_active(tmp_path):
     log = settled(AlertLog(None, monitor.state_folder, rules=KNOWN, names=NAMES))
     assert shown_active(log) == monitor.active() and log.snapshot().counts["firing"] == 2
     (slow,) = (one for one in log.snapshot().all if one["rule"] == "Slow")
-    assert slow["reason"] == "p99 > 4ms for 3 min; what was seen is not in the file of alerts"
+    assert slow["reason"] == "p99 > 4ms for 3 min; the values are not in alerts.jsonl"
     assert slow["link"]["key"] == {"podset": "b"} and slow["end"] == time_text(START + 3 * MINUTE)
 
 
@@ -312,7 +312,7 @@ def test_a_fleet_tells_who_violates_and_has_no_link_to_a_key(tmp_path):
     JsonLinesSink(tmp_path / "alerts.jsonl").write(0, [alert])
     known = {("g", "R"): KnownRule("p99 > 4ms", ("inbound",), (), 0.25)}
     (answer,) = settled(AlertLog(tmp_path / "alerts.jsonl", None, rules=known, names=NAMES)).snapshot().all
-    assert answer["reason"] == "12 of 40 members violate, 30 % (28..32.5), at least 25 % for 1 min: certain"
+    assert answer["reason"] == "12 of 40 members violate the condition, 30 % (28..32.5), limit 25 % for 1 min: certain"
     assert answer["link"] is None and answer["queries"] == ["inbound"] and answer["fleet"]["total"] == 40
 
 

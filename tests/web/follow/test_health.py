@@ -170,10 +170,10 @@ def test_a_monitor_that_lives_without_batches_is_told_from_one_whose_windows_sta
     monitor.now += 100 * SECOND
     monitor.lives()
     answer = stale(monitor, 1)
-    assert "no micro-batch was done for 1 min 41 s" in answer["because"] and "source" not in answer["because"]
+    assert "no micro-batch finished for 1 min 41 s" in answer["because"] and "source" not in answer["because"]
     monitor.batch(rows=0)
     answer = stale(monitor, 1)
-    assert "events come, but no window was closed" in answer["because"]
+    assert "events arrive, but no window was closed" in answer["because"]
     assert answer["seconds"] == (monitor.now + SECOND - brought) / SECOND
     monitor.batch(rows=5)
     assert stale(monitor, 1) is None
@@ -218,7 +218,7 @@ def test_a_monitor_that_was_started_again_has_time_for_its_first_window(monitor)
     monitor.now += 100 * SECOND
     monitor.lives()
     answer = stale(monitor, 1)
-    assert answer["seconds"] == 101.0 and "no micro-batch was done for 1 min 41 s" in answer["because"]
+    assert answer["seconds"] == 101.0 and "no micro-batch finished for 1 min 41 s" in answer["because"]
 
 
 def test_a_first_start_that_never_brings_a_batch_is_an_alarm_though_it_lives(tmp_path):
@@ -226,7 +226,7 @@ def test_a_first_start_that_never_brings_a_batch_is_an_alarm_though_it_lives(tmp
     running.health.started()
     running.now += 90 * SECOND
     running.lives()
-    assert "no micro-batch was done" in stale(running, 0)["because"]
+    assert "no micro-batch finished" in stale(running, 0)["because"]
 
 
 def test_a_folder_of_results_alone_is_no_alarm_but_its_age_is_said():
@@ -235,7 +235,7 @@ def test_a_folder_of_results_alone_is_no_alarm_but_its_age_is_said():
     answer = log.snapshot().to_json(NOON, NOON - 3600 * SECOND, PERIOD, written=NOON - 600 * SECOND)
     assert answer["stale"] is None and answer["live"] is False and answer["batches"] == []
     assert (
-        answer["note"] == "only results are served, not the monitor that writes them; the newest results are 10 min old"
+        answer["note"] == "this page shows a folder of results, not a running monitor; the newest results are 10 min old"
     )
 
 

@@ -290,7 +290,7 @@ def test_a_file_that_went_is_forgotten_but_not_while_the_folder_is_away(tmp_path
     assert not follower.step(), "it may be in the middle of a compaction"
     assert follower.step() and same_as_reading(folder, history)
     folder.rename(tmp_path / "elsewhere")
-    assert not settled(follower) and len(contents(history)) == 2 and "no folder" in follower.problem
+    assert not settled(follower) and len(contents(history)) == 2 and "does not exist" in follower.problem
     (tmp_path / "elsewhere").rename(folder)
     assert not settled(follower) and same_as_reading(folder, history)
 
@@ -331,7 +331,7 @@ def test_a_folder_that_is_not_there_yet_is_waited_for(tmp_path):
     history = History()
     follower = ResultFollower(tmp_path / "results", history)
     assert not follower.step() and follower.loading == (0, 0)
-    assert "no folder" in follower.problem and "first results" in follower.problem
+    assert "does not exist" in follower.problem and "first results" in follower.problem
     write(tmp_path / "results", 0, row())
     assert follower.step() and follower.problem is None and history.snapshot()
 
@@ -461,7 +461,7 @@ def test_a_large_file_that_was_tried_again_is_read_once(tmp_path):
     assert follower.problem is None and follower.loading == (1, 1) and same_as_reading(tmp_path, history)
 
 
-@pytest.mark.parametrize("where", ["_let_go", "_newest", "_take", "_part_of"])
+@pytest.mark.parametrize("where", ["_drop_removed", "_newest", "_take", "_part_of"])
 def test_a_step_that_fails_loses_nothing(tmp_path, where):
     history = History()
     write(tmp_path, 0, *(row(str(key), end, 0) for key in range(3) for end in range(4)))

@@ -47,7 +47,7 @@ def test_a_failure_is_told_and_logged_once_and_over_as_soon_as_it_works(caplog):
     name, problem, failing = supervised.state
     assert name == "results" and failing
     assert problem.startswith("the results cannot be read (ValueError: 'p90' is not in list); ")
-    assert "tried again every 5 s" in problem
+    assert "it retries every 5 s" in problem
     assert not supervised.step() and fragile.steps == 2, "not at once again"
     for _ in range(10):
         now[0] += RETRY_SECONDS
@@ -108,10 +108,10 @@ def test_a_step_that_fails_in_between_is_a_problem_until_one_works(tmp_path, mon
     (tmp_path / "results").mkdir()
     live = LiveData(Places("a", tmp_path / "results"))
     with monkeypatch.context() as broken:
-        broken.setattr(LiveData, "_alerts_now", lambda self: {}["it"])
+        broken.setattr(LiveData, "_alert_snapshot", lambda self: {}["it"])
         live.start()
         wait_until(lambda: live.snapshot().problems)
-        assert "the page cannot be brought up to date (KeyError: 'it')" in live.snapshot().problems[0]
+        assert "the page cannot be updated (KeyError: 'it')" in live.snapshot().problems[0]
         assert [state.name for state in live.snapshot().followers if state.failing] == ["page"]
     wait_until(lambda: not live.snapshot().problems)
     live.stop()
@@ -151,7 +151,7 @@ def test_the_api_and_prometheus_tell_of_a_follower_that_fails_until_it_works(tmp
 def test_a_folder_that_is_not_there_yet_is_waited_for_and_is_no_failure(tmp_path):
     live = LiveData(Places("a", tmp_path / "results"))
     live.step()
-    assert "no folder" in live.snapshot().problems[0]
+    assert "does not exist" in live.snapshot().problems[0]
     assert not any(state.failing for state in live.snapshot().followers)
 
 
@@ -164,7 +164,7 @@ def test_alerts_that_could_not_be_shown_are_shown_at_the_next_step(tmp_path, mon
     with monkeypatch.context() as broken, pytest.raises(RuntimeError):
         broken.setattr(AlertLog, "_collect", lambda self: (_ for _ in ()).throw(RuntimeError("no")))
         log.step()
-    assert log.step() and log.counts["firing"] == 1
+    assert log.step() and log.snapshot().counts["firing"] == 1
 
 
 def test_batches_that_could_not_be_shown_are_shown_at_the_next_step(tmp_path, monkeypatch):

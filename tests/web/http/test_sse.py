@@ -21,7 +21,7 @@ class FakeLive:
         self.version, self.is_dismissing = 1, False
         self.listen, self.forget = self.listeners.add, self.listeners.discard
 
-    def response(self):
+    def latest(self):
         return self.version, {"version": self.version}
 
     def change(self):
@@ -143,7 +143,7 @@ def version_of(text):
 def test_a_slow_viewer_is_told_of_the_newest_version_only():
     async def slow():
         live = FakeLive()
-        stream = events.changes(live, live.told)
+        stream = events.changes(live, live.latest)
         assert await anext(stream) == "retry: 1000\n\n"
         assert version_of(await anext(stream)) == 1
         for _ in range(1000):
@@ -169,7 +169,7 @@ def test_a_change_between_two_looks_is_not_lost():
         calls = []
 
         def response():
-            before = live.told()
+            before = live.latest()
             if len(calls) < 3:
                 calls.append(before)
                 live.change()
@@ -187,7 +187,7 @@ def test_a_change_between_two_looks_is_not_lost():
 def test_a_quiet_stream_says_now_and_then_that_it_is_still_there():
     async def quiet():
         live = FakeLive()
-        stream = events.changes(live, live.told, beat=0.01)
+        stream = events.changes(live, live.latest, beat=0.01)
         await anext(stream), await anext(stream)
         assert await anext(stream) == ": still here\n\n"
         assert await anext(stream) == ": still here\n\n"
@@ -203,7 +203,7 @@ def test_a_quiet_stream_says_now_and_then_that_it_is_still_there():
 def test_the_stream_ends_when_the_server_does():
     async def ending():
         live = FakeLive()
-        stream = events.changes(live, live.told)
+        stream = events.changes(live, live.latest)
         await anext(stream), await anext(stream)
         live.is_dismissing = True
         live.change()
@@ -217,7 +217,7 @@ def test_a_viewer_whose_loop_is_gone_does_not_stop_the_follower():
     live = FakeLive()
 
     async def leave():
-        stream = events.changes(live, live.told)
+        stream = events.changes(live, live.latest)
         await anext(stream)
         live.forget = lambda listener: None
         await stream.aclose()

@@ -207,10 +207,10 @@ def test_after_the_token_was_changed_the_page_says_so_and_where_to_sign_in(tabs,
     listening = server_of_tests.listening
     monkeypatch.setattr(server_of_tests, "listening", lambda host, _: listening(host, port))
     with serving(monitor.file, token="the-second-of-two-tokens"):
-        response = page.locator(".banner[data-kind=lost]", has_text="The token was changed")
+        response = page.locator(".banner[data-kind=lost]", has_text="the token changed")
         response.wait_for()
         assert page.locator(".keys .row").count() == 4
-        response.get_by_role("link", name="Sign in again").click()
+        response.get_by_role("link", name="Log in again").click()
         page.wait_for_url("**/login*")
         sign_in(page, "the-second-of-two-tokens")
         assert urlsplit(page.url).query == "sort=p50"

@@ -160,28 +160,28 @@ SURFACES = """async () => {
 
   const rows = keyRow({unit: "us", estimates: [estimate]}, () => "/key", () => false);
   const row = rows.make();
-  const told = {value: 1936, low: 1930, high: 1939, method: "band"};
-  rows.fill(row, {key: {podset: "6"}, spark: [], estimates: {p99: told}, width: 0.005, count: 10, alert: null});
+  const estimates = {value: 1936, low: 1930, high: 1939, method: "band"};
+  rows.fill(row, {key: {podset: "6"}, spark: [], estimates: {p99: estimates}, width: 0.005, count: 10, alert: null});
 
   const table = keyTable();
   table.place.open = true;
   table.show(data, unit);
 
-  const shown = {hidden: new Set(), styles: {p99: {number: 0, dash: "solid", width: 2}}, unitOf: unit};
+  const options = {hidden: new Set(), styles: {p99: {number: 0, dash: "solid", width: 2}}, unitOf: unit};
   const quantities = {"inbound.p99": [1930, 1936, 1939]};
   const alert = {state: "firing", rule: "Slow", quantities, units: {"inbound.p99": "us"}};
   const text = (...nodes) => {
     const all = document.createElement("div");
     all.append(...nodes);
-    const [found, walk] = [[], document.createTreeWalker(all, NodeFilter.SHOW_TEXT)];
-    while (walk.nextNode()) found.push(walk.currentNode.data);
-    return found.join(" ");
+    const [texts, walk] = [[], document.createTreeWalker(all, NodeFilter.SHOW_TEXT)];
+    while (walk.nextNode()) texts.push(walk.currentNode.data);
+    return texts.join(" ");
   };
   return {
     "cell of the table of keys": text(row.querySelector(".estimate")),
     "table of one key": text(table.place.querySelector("tbody")),
     "cards of one key": text(...keyCards(data, 0, unit)),
-    "what is told of a point": text(...tipContent(data, 0, shown)),
+    "tooltip of a point": text(...tipContent(data, 0, options)),
     "alert": text(alertCard(alert)),
   };
 }"""

@@ -170,7 +170,7 @@ def test_a_filter_of_a_label_takes_whole_values_and_says_so_where_nothing_matche
     field.press("Enter")
     answer = page.locator(".keys .none")
     answer.wait_for()
-    assert "None of 20 keys matches" in answer.inner_text()
+    assert "None of the 20 keys matches" in answer.inner_text()
     assert "compare whole values" in answer.inner_text()
     page.get_by_role("button", name="Show all keys").click()
     wait_for_keys(page, keys_of(served))
@@ -301,7 +301,7 @@ def test_after_a_restart_of_the_server_the_page_goes_on_by_itself(opened, tmp_pa
         port = urlsplit(running.address).port
     page.wait_for_selector("#connection[data-state=lost]")
     answer = page.locator(".banner[data-kind=lost]")
-    assert "goes on by itself" in answer.inner_text()
+    assert "reconnects by itself" in answer.inner_text()
     assert page.locator(".keys .row").count() > 10
     monitor.add_window(slow=["9"])
     listening = server_of_tests.listening
@@ -358,8 +358,8 @@ def test_the_heat_map_has_the_keys_of_the_table_and_its_cells_open_them_at_their
     plot.focus()
     page.keyboard.press("ArrowRight")
     assert answer["keys"][0]["podset"] == "3"
-    assert "podset 3" in page.locator(".heat .told").inner_text()
-    assert "8.00" in page.locator(".heat .told").inner_text()
+    assert "podset 3" in page.locator(".heat .caption").inner_text()
+    assert "8.00" in page.locator(".heat .caption").inner_text()
     page.keyboard.press("ArrowLeft")
     lines = served.get(page.locator(".heat a[download]").get_attribute("href")).text.splitlines()
     assert len(lines) > len(answer["ends"]) and all("," in line for line in lines)
@@ -385,7 +385,7 @@ def over_the_heat_map(page, sentence):
             page.mouse.move(box["x"] + box["width"] - 3, box["y"] + 4)
             page.mouse.move(box["x"] + box["width"] - 3, box["y"] + 5)
             page.wait_for_timeout(100)
-        return sentence in page.locator(".heat .told").inner_text()
+        return sentence in page.locator(".heat .caption").inner_text()
 
     server_of_tests.wait_until(answer)
 
@@ -399,12 +399,12 @@ def test_a_cell_of_the_heat_map_that_was_chosen_stays_the_same_when_others_overt
         end = running.json("api/heatmap")["ends"][-1]
         page.locator(".heat .plot").focus()
         page.keyboard.press("ArrowRight")
-        chosen = page.locator(".heat .told").inner_text()
+        chosen = page.locator(".heat .caption").inner_text()
         assert chosen.startswith(f"podset {first}, ")
         monitor.add_window(slow=[last])
         ticks = "[...document.querySelectorAll('.heat .ytick text')].map(text => text.textContent)"
         page.wait_for_function(f"last => {ticks}[0] === last && {ticks}.length === 4", arg=last)
-        assert page.locator(".heat .told").inner_text() == chosen
+        assert page.locator(".heat .caption").inner_text() == chosen
         row = keys_of(running).index(first)
         position = page.evaluate(
             "(({x0, x1, y0}) => [(x0 + x1) / 2, y0 + 0.5])(document.querySelector('.heat .plot').layout.shapes[0])"
@@ -420,17 +420,17 @@ def test_a_cell_of_the_heat_map_that_was_chosen_stays_the_same_when_others_overt
 def test_what_the_heat_map_says_of_itself_is_of_the_keys_that_it_shows_now(opened, served):
     page = opened(served.address)
     page.wait_for_selector(".heat[data-drawn]")
-    assert page.locator(".heat .told").inner_text().startswith("All 20 keys, ")
+    assert page.locator(".heat .caption").inner_text().startswith("All 20 keys, ")
     page.get_by_role("searchbox").fill("1")
-    page.wait_for_function("() => document.querySelector('.heat .told').textContent.startsWith('All 11 keys, ')")
+    page.wait_for_function("() => document.querySelector('.heat .caption').textContent.startsWith('All 11 keys, ')")
     over_the_heat_map(page, f"podset {keys_of(served, 'api/keys?search=1')[0]}")
     page.mouse.move(5, 5)
-    page.wait_for_function("() => document.querySelector('.heat .told').textContent.startsWith('All ')")
-    assert page.locator(".heat .told").inner_text().startswith("All 11 keys, ")
+    page.wait_for_function("() => document.querySelector('.heat .caption').textContent.startsWith('All ')")
+    assert page.locator(".heat .caption").inner_text().startswith("All 11 keys, ")
     page.locator(".heat .plot").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Escape")
-    assert page.locator(".heat .told").inner_text().startswith("All 11 keys, ")
+    assert page.locator(".heat .caption").inner_text().startswith("All 11 keys, ")
 
 
 def test_columns_of_several_windows_are_found_by_the_time_of_any_of_them(opened, served):
@@ -540,8 +540,8 @@ def test_a_query_that_is_not_there_and_a_wrong_parameter_say_what_to_do(opened, 
     page.wait_for_selector(".keys .row a[href]")
     page = opened(served.address, "?sort=p77", until=".keys .none:not([hidden])")
     sentence = served.get("api/keys?sort=p77").json()
-    assert sentence["error"] in page.locator(".none").inner_text()
-    assert sentence["what_to_do"] in page.locator(".none").inner_text()
+    for text in (sentence["error"], sentence["what_to_do"]):
+        assert f"{text[0].upper()}{text[1:]}." in page.locator(".none").inner_text()
     opened.faults[:] = [fault for fault in opened.faults if "400" not in fault and "404" not in fault]
 
 

@@ -345,7 +345,7 @@ def test_the_histogram_has_every_event_and_the_quantiles(open_view):
     assert all(high <= low * 1.0001 for (_, high), (low, _) in pairwise(edges))
     assert len(bars["x"]) <= 92
     assert [trace["meta"] for trace in data[1:]] == ["line p50", "line p90", "line p99", "line p99_9"]
-    assert "3 of them are 0 or less" in page.locator(".histogram .told").inner_text()
+    assert "3 of them are 0 or below" in page.locator(".histogram .caption").inner_text()
 
 
 def test_a_window_is_shown_as_its_summaries_have_it(open_view, served):
@@ -354,7 +354,7 @@ def test_a_window_is_shown_as_its_summaries_have_it(open_view, served):
     reported = served.json("/api/histogram?query=inbound&key.podset=6")
     bars = page.evaluate("() => document.querySelector('.histogram .plot').data[0]")
     assert sum(map(int, bars["text"])) == reported["count"] == sum(bucket["count"] for bucket in reported["buckets"])
-    assert f"{reported['count']:,} events in the window that ended" in page.locator(".histogram .told").inner_text()
+    assert f"{reported['count']:,} events in the window that ended" in page.locator(".histogram .caption").inner_text()
     saved = served.get(page.locator(".histogram a[download]").get_attribute("href")).text.splitlines()[1:]
     assert [int(line.split(",")[-1]) for line in saved] == [bucket["count"] for bucket in reported["buckets"]]
 
@@ -362,9 +362,9 @@ def test_a_window_is_shown_as_its_summaries_have_it(open_view, served):
 def test_a_histogram_that_cannot_be_made_says_what_to_do(open_view):
     problem = {"error": "the summaries of the window are gone", "what_to_do": "look at a newer window"}
     page = open_view(KEY + "6", answers={"histogram": (404, problem)})
-    page.wait_for_selector(".histogram .told strong")
+    page.wait_for_selector(".histogram .caption strong")
     assert (
-        page.locator(".histogram .told").inner_text() == "The summaries of the window are gone. Look at a newer window."
+        page.locator(".histogram .caption").inner_text() == "The summaries of the window are gone. Look at a newer window."
     )
     open_view.faults[:] = [fault for fault in open_view.faults if "404" not in fault]  # the browser's own note of it
 
@@ -440,7 +440,7 @@ def test_a_point_that_is_shared_is_the_same_point_later_and_never_another_one(op
         go(later, f"{KEY}6&at=2020-01-01T00:00:00Z")
         later.wait_for_selector(".nothing:not([hidden])")
         assert later.locator(".cards [data-estimate=count] .value").inner_text() == "\u2013"
-        assert "No window of this key that ended" in later.locator(".about").first.inner_text()
+        assert "This key has no window in memory that ended" in later.locator(".about").first.inner_text()
         later.wait_for_function("() => document.querySelector('.histogram').innerText.includes('no such window')")
         for one in (page, later):
             one.close()
@@ -451,7 +451,7 @@ def test_a_key_that_fell_silent_says_when_and_is_found_on_the_overview(open_view
     other.add_window(without=["6"], windows=5)
     with serving(other.file) as running:
         page = open_view("", server=running.address)
-        page.get_by_role("button", name="1 key is silent").click()
+        page.get_by_role("button", name="Show 1 silent key").click()
         page.wait_for_selector(".row .mark[data-state=silent]:not([hidden])")
         assert page.locator(".keys .row .key a").all_inner_texts() == ["6"]
         assert page.locator(".row .states").inner_text() == "silent 25\u00a0min"
@@ -462,7 +462,7 @@ def test_a_key_that_fell_silent_says_when_and_is_found_on_the_overview(open_view
         assert page.locator("h1 .mark").all_inner_texts() == ["silent"]
 
         go(page, KEY + "6")
-        page.locator(".about", has_text="It is silent since then").wait_for()
+        page.locator(".about", has_text="The key has been silent since").wait_for()
         page.get_by_role("button", name="15 min").click()
         page.wait_for_selector(".nothing:not([hidden])")
         page.reload()
@@ -470,7 +470,7 @@ def test_a_key_that_fell_silent_says_when_and_is_found_on_the_overview(open_view
         assert result["range"][1] - result["range"][0] == pytest.approx(15 * 60_000, rel=0.5)
         sentence = page.locator(".nothing").inner_text()
         assert "No window in this time" in sentence and "(12:00:00 UTC)" in sentence
-        page.get_by_role("button", name="Show all there is").click()
+        page.get_by_role("button", name="Show all windows").click()
         page.wait_for_selector(".nothing[hidden]", state="attached")
         assert len(figure(page)["traces"]["line p50"]["y"]) == 6
         page.close()
@@ -559,7 +559,7 @@ def test_lines_go_on_in_the_night_when_clocks_are_set_back(open_view, tmp_path):
 
         ticks = """async ([first, days]) => {
           const {timeTicks} = await import("/static/lib/ticks.js");
-          return timeTicks(first, first + days * 86400000, 8).map((one) => [one.at, new Date(one.at).getHours()]);
+          return timeTicks(first, first + days * 86400000, 8).map((one) => [one.time, new Date(one.time).getHours()]);
         }"""
         for first in (1_774_656_000_000, 1_792_796_400_000):  # the days before clocks are set forward, and back
             result = page.evaluate(ticks, [first, 2])
@@ -729,9 +729,9 @@ def numbers(page):
 def test_health_tells_its_numbers_and_that_all_is_well(open_view):
     page = open_view("health", answers={"health": health([batch(number) for number in range(20)])})
     result = numbers(page)
-    assert page.locator("h1").inner_text() == "All is well"
+    assert page.locator("h1").inner_text() == "The monitor is healthy"
     expected = {
-        "Events in": "10.0 k/s",
+        "Events per second": "10.0 k/s",
         "Lag behind the clock": "4.25 s",
         "Micro-batch": "2 s",
         "Events so far": "1.23 M",
@@ -739,10 +739,10 @@ def test_health_tells_its_numbers_and_that_all_is_well(open_view):
     }
     expected |= {
         "Refused events": "12",
-        "State": "3.00 MiB",
+        "Spark state": "3.00 MiB",
         "Checkpoint": "3 s ago",
-        "Undelivered alerts": "0",
-        "Memory for history": "1.00 MiB",
+        "Undelivered notifications": "0",
+        "Page memory": "1.00 MiB",
         "Viewers": "4",
     }
     assert result == expected
@@ -772,7 +772,7 @@ def test_health_says_what_is_wrong_and_what_to_do(open_view):
     numbers(page)
     sentence = page.locator(".reasons").inner_text()
     assert page.locator("h1").inner_text() == "Results are stale"
-    assert "nothing new for 5\u00a0min 40\u00a0s" in sentence and "Start it again with aomg run." in sentence
+    assert "no new results for 5\u00a0min 40\u00a0s" in sentence and "Start it again with aomg run." in sentence
     assert "3 events of the newest 5 micro-batches were refused" in sentence
     assert "4 events came too late" in sentence and "2 alerts wait for webhook 1" in sentence
 
@@ -782,7 +782,7 @@ def test_where_only_results_are_served_the_views_say_what_is_missing(open_view, 
         page = open_view("health", server=running.address)
         page.wait_for_selector(".missing:not([hidden])")
         assert "aomg web CONFIG.yaml" in page.locator(".missing").inner_text()
-        assert page.locator("h1").inner_text() != "All is well"
+        assert page.locator("h1").inner_text() != "The monitor is healthy"
         page.goto(running.address + "alerts")
         page.wait_for_selector(".notice")
         assert "aomg web CONFIG.yaml" in page.locator(".notice").inner_text()

@@ -108,13 +108,13 @@ class HealthLog:
         """Take over a line of the monitor; skips a damaged one."""
         try:
             fields = json.loads(line)
-            time = time_of(fields["at"])
+            moment = time_of(fields["at"])
             if "event" in fields:
-                self._ended = (time, str(fields["because"])) if fields["event"] == "ended" else None
-                self._started = time if fields["event"] == "started" else self._started
+                self._ended = (moment, str(fields["because"])) if fields["event"] == "ended" else None
+                self._started = moment if fields["event"] == "started" else self._started
                 return
             number = int(fields["batch"])
-            batch: dict[str, Any] = {"batch": number, "at": time_text(time)}
+            batch: dict[str, Any] = {"batch": number, "at": time_text(moment)}
             batch |= {name: _number(fields.get(name)) for name in _BATCH}
             batch["refused"] = sum(int(count) for count in fields["refused"].values())
             batch["phases"] = {str(name): float(seconds) for name, seconds in fields["phases"].items()}
@@ -126,13 +126,13 @@ class HealthLog:
             self._newest = self._newest if newest is None else time_of(newest)
         except Exception:  # a damaged line must not stop those after it
             return
-        batch["lag_seconds"] = lag_seconds(time, self._newest) if self._by_clock else None
-        for later in [number for number in self._batches if number >= number]:
+        batch["lag_seconds"] = lag_seconds(moment, self._newest) if self._by_clock else None
+        for later in [known for known in self._batches if known >= number]:
             del self._batches[later]  # the monitor repeats it
         self._batches[number] = batch
         if len(self._batches) > MOST_BATCHES:
             del self._batches[next(iter(self._batches))]
-        self._last_rows = time if batch["rows"] else self._last_rows
+        self._last_rows = moment if batch["rows"] else self._last_rows
         self._totals = {**totals, "late": batch["late"]}
         self._undelivered, self._ended = undelivered, None
 

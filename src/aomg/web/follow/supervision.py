@@ -90,7 +90,7 @@ class SupervisedFollower:
 def describe(error: Exception) -> str:
     """Return an error's class and the first line of its message.
 
-    >>> described(KeyError("p90"))
+    >>> describe(KeyError("p90"))
     "KeyError: 'p90'"
     """
     lines = str(error).strip().splitlines()

@@ -17,7 +17,7 @@ MEANINGS: dict[str, str] = {
     **_estimate("aomg_quantile", "Quantile of a key's newest window"),
     **_estimate("aomg_share_below", "Share of events at or below a threshold, 0 to 1"),
     "aomg_window_events": "Events in a key's newest window",
-    "aomg_window_burst": "1 if the tail of the newest period is larger than that of the period before, else 0",
+    "aomg_window_burst": "1 if the tail of the newest period is larger than the one before, or remains larger; else 0",
     "aomg_window_end_seconds": "End of the newest window, in seconds since 1970 in UTC",
     "aomg_window_keys": "Keys in the newest window, including those whose series are left out",
     "aomg_alert_firing": "1 for each firing alert",

@@ -30,7 +30,7 @@ METHODS = {"wide": "band", "narrow": "exact", "all": "envelope"}
 WINDOWS = 6  # batches, a minute each
 
 
-def differing(folder: Path) -> Path:
+def different_queries(folder: Path) -> Path:
     """Write a configuration and six batches of its results; returns the configuration."""
     file = folder / "differing.yaml"
     file.write_text(CONFIG)

@@ -4,13 +4,13 @@ import csv
 import io
 
 import pytest
-from web.different_queries import ESTIMATES, KEYS, LABELS, METHODS, PERIODS, SIZES, differing, numbers
+from web.different_queries import ESTIMATES, KEYS, LABELS, METHODS, PERIODS, SIZES, different_queries, numbers
 from web.local_server import serving
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    with serving(differing(tmp_path_factory.mktemp("differing"))) as running:
+    with serving(different_queries(tmp_path_factory.mktemp("differing"))) as running:
         yield running
 
 

@@ -81,7 +81,7 @@ class _Child:
             self._errors.extend(line.rstrip() for line in lines if line.strip())
 
     def _read_address(self) -> None:
-        """Read the address, then wait for the child to end, and report an end that nobody requested."""
+        """Read the address, then wait for the child to end, and report an unexpected end."""
         assert self._process.stdout is not None
         with self._process.stdout as lines:
             self._address = lines.readline().strip() or None

@@ -156,7 +156,7 @@ def test_reasons_say_value_interval_limit_duration_and_certainty_with_units(tmp_
     observed = "inbound p99 5 ms (4.9..5.1), above 4 ms"
     assert reasons[1] == f"{observed} for 1 min: certain; it fires if this continues"
     assert reasons[2:4] == [f"{observed} for 2 min: certain", f"{observed} for 3 min: certain"]
-    assert reasons[4] == f"{observed}: certain; resolved after 4 min, at inbound p99 900 us"
+    assert reasons[4] == f"{observed}: certain; resolved 4 min after it started: inbound p99 900 us"
     assert [one["reason"] for one in log.snapshot().all if one["rule"] == "Median"] == [
         "inbound p50 2 ms; p50 > 1ms for 3 min: certain"  # it keeps firing for two minutes
     ]

@@ -235,7 +235,8 @@ def test_a_folder_of_results_alone_is_no_alarm_but_its_age_is_said():
     answer = log.snapshot().to_json(NOON, NOON - 3600 * SECOND, PERIOD, written=NOON - 600 * SECOND)
     assert answer["stale"] is None and answer["live"] is False and answer["batches"] == []
     assert (
-        answer["note"] == "this page shows a folder of results, not a running monitor; the newest results are 10 min old"
+        answer["note"]
+        == "this page shows a folder of results, not a running monitor; the newest results are 10 min old"
     )
 
 

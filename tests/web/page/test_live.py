@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Error
 from programs import BROWSER, needs
-from web import serving as server_of_tests
+from web import local_server as server_of_tests
 from web.local_server import serving, wait_until
 from web.monitor_files import monitor_files
 

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from programs import BROWSER, needs
-from web import differing
-from web import serving as server_of_tests
+from web import different_queries
+from web import local_server as server_of_tests
 from web.local_server import serving
 from web.monitor_files import monitor_files
 
@@ -482,7 +482,7 @@ def test_stale_results_loading_and_problems_have_banners_that_say_what_to_do(ope
     page.wait_for_selector(".banner[data-kind=stale]")
     assert page.locator(".banner").all_inner_texts() == [
         "Reading stored results:3 of 9 files. The newest windows come first; older ones follow.",
-        "Results are stale: nothing new for 5\xa0min 40\xa0s.The monitor wrote nothing. Look whether it runs.",
+        "Results are stale: no new results for 5\xa0min 40\xa0s.The monitor wrote nothing. Look whether it runs.",
         "Problem:a file is damaged; remove it",
     ]
     page.unroute_all(behavior="ignoreErrors")
@@ -492,12 +492,12 @@ def test_stale_results_loading_and_problems_have_banners_that_say_what_to_do(ope
 
 def test_queries_that_differ_have_their_own_rows_and_columns(opened, tmp_path):
     """Quantiles, thresholds, units and labels of one are none of the others."""
-    with serving(differing.differing(tmp_path)) as running:
+    with serving(different_queries.different_queries(tmp_path)) as running:
         page = opened(running.address)
         for query, names in (("wide", ["p50", "p90", "below 0.5", "below 250"]), ("all", ["p90"]), ("narrow", ["p50"])):
             page.click(f".queries a >> text={query}")
             page.wait_for_selector(f".queries a[aria-current=page] >> text={query}")
-            page.wait_for_function(f"many => {KEYS}.length === many", arg=len(differing.KEYS[query]))
+            page.wait_for_function(f"many => {KEYS}.length === many", arg=len(different_queries.KEYS[query]))
             assert page.locator(".names .estimate").all_inner_texts() == names
             assert page.locator(".banner[data-kind=problem]").count() == 0
             first = cells(page.locator(".keys .row").first, "estimate")

@@ -364,7 +364,8 @@ def test_a_histogram_that_cannot_be_made_says_what_to_do(open_view):
     page = open_view(KEY + "6", answers={"histogram": (404, problem)})
     page.wait_for_selector(".histogram .caption strong")
     assert (
-        page.locator(".histogram .caption").inner_text() == "The summaries of the window are gone. Look at a newer window."
+        page.locator(".histogram .caption").inner_text()
+        == "The summaries of the window are gone. Look at a newer window."
     )
     open_view.faults[:] = [fault for fault in open_view.faults if "404" not in fault]  # the browser's own note of it
 
@@ -773,8 +774,8 @@ def test_health_says_what_is_wrong_and_what_to_do(open_view):
     sentence = page.locator(".reasons").inner_text()
     assert page.locator("h1").inner_text() == "Results are stale"
     assert "no new results for 5\u00a0min 40\u00a0s" in sentence and "Start it again with aomg run." in sentence
-    assert "3 events of the newest 5 micro-batches were refused" in sentence
-    assert "4 events came too late" in sentence and "2 alerts wait for webhook 1" in sentence
+    assert "The newest 5 micro-batches refused 3 events." in sentence
+    assert "dropped 4 late events." in sentence and "2 notifications are not delivered to webhook 1 yet" in sentence
 
 
 def test_where_only_results_are_served_the_views_say_what_is_missing(open_view, monitor):

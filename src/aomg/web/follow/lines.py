@@ -10,7 +10,7 @@ class LineReader:
     """Reads each complete line of a file once. A last line without a line break waits for it.
 
     most_bytes
-        Of a larger file, only the last so many bytes are read.
+        Of a larger file, only the last `most_bytes` are read.
 
     `read` costs one stat call while nothing changes, and reads at most 1 MB.
     """

@@ -33,9 +33,9 @@ def ended_reason(alert: Alert, ending: Alert | None, rule: KnownRule | None) -> 
     elif ending.transition == "inactive":
         end = f"its condition no longer held after {after}, before it fired"
     else:
-        end = f"resolved after {after}"
+        end = f"resolved {after} after it started"
     if ending.quantities:
-        end += f", at {_quantities(ending)}"
+        end += f": {_quantities(ending)}"
     elif ending.certainty == "no data" and dict(ending.annotations) != _REMOVED:
         end += ", because no more data arrived"
     if alert is ending:

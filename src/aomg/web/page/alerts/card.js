@@ -32,7 +32,7 @@ function sinceText(alert) {
   const start = since(alert);
   const old = age(start);
   const word = {firing: "firing", pending: "pending", resolved: "resolved"}[alert.state];
-  const lasted = alert.state === "resolved" && alert.fired && alert.resolved ? `, after ${duration((Date.parse(alert.resolved) - Date.parse(alert.fired)) / 1000)}` : "";
+  const lasted = alert.state === "resolved" && alert.fired && alert.resolved ? `, after firing for ${duration((Date.parse(alert.resolved) - Date.parse(alert.fired)) / 1000)}` : "";
   if (!start) return [word];
   const relative = old === null ? "" : alert.state === "resolved" ? `${duration(old)} ago, ` : `for ${duration(old)}, `;
   return [`${word} ${relative}${alert.state === "resolved" ? "at" : "since"} `, when(start, true), lasted];

@@ -11,7 +11,7 @@ export function keyCards(data, index, unitOf) {
     const [value, low, high, method] = [estimate.values[index], estimate.low[index], estimate.high[index], estimate.methods[index]];
     const texts = textsOf(value, low, high, unit);
     const wide = unit !== "share" && value && texts.interval !== "" && texts.interval !== "exact" ? `width ${width((high - low) / value)}` : "";
-    return card(estimate.name, estimate.title, texts.value, texts.interval, [wide, method === texts.interval ? "" : method].filter(Boolean).join(" · "));
+    return card(estimate.name, estimate.title, texts.value, texts.interval, [wide, method && method !== texts.interval ? `method ${method}` : ""].filter(Boolean).join(" · "));
   });
   const events = index === null ? card("count", "Events", "–") : card("count", "Events", whole(data.counts[index]), "in the window", data.bursts[index] ? "burst" : "");
   return [...quantiles, events];

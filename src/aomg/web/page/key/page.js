@@ -129,7 +129,7 @@ export class KeyPage {
     this.methods.dataset.names = methods.join();
     this.methods.replaceChildren(...methods.map((name) => {
       const {dash, series} = methodStyle(name);
-      return element("li", null, sample(`series-${series + 1}`, dash, 7), element("b", null, name), METHODS[name] ? `: ${METHODS[name].meaning}` : null);
+      return element("li", null, sample(`series-${series + 1}`, dash, 7), element("b", null, name), METHODS[name] ? ` ${METHODS[name].meaning}` : null);
     }));
   }
 

@@ -16,7 +16,7 @@ const SPANS = [["", "all"], ["900", "15 min"], ["3600", "1 h"], ["21600", "6 h"]
 export function heatMap(address, ask, queryNow, request) {
   const query = queryNow();
   const heading = element("h2", null, "");
-  const span = element("select", {"aria-label": "Time span of the heat map", onchange: () => {
+  const span = element("select", {"aria-label": "Time range of the heat map", onchange: () => {
     address.change({span: span.value});
     refresh(true);
   }}, SPANS.map(([value, text]) => element("option", {value}, text)));
@@ -24,7 +24,7 @@ export function heatMap(address, ask, queryNow, request) {
   const legend = element("div", {class: "legend", "aria-hidden": "true"});
   const readout = element("p", {class: "caption", "aria-live": "polite"}, "");
   const csv = element("a", {class: "button", download: true, title: "Download the heat map as CSV"}, "CSV");
-  const panel = element("section", {class: "panel heat", "aria-label": "Heat map"}, element("div", {class: "head"}, heading, element("label", {class: "end small soft"}, "Span ", span), csv), legend, plot, readout);
+  const panel = element("section", {class: "panel heat", "aria-label": "Heat map"}, element("div", {class: "head"}, heading, element("label", {class: "end small soft"}, "Time range ", span), csv), legend, plot, readout);
 
   let data = null;
   let drawn = null;

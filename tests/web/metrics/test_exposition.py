@@ -290,7 +290,7 @@ def test_the_guide_names_every_metric_with_its_labels_and_every_name_that_is_our
     for name, answer in labels.items():
         line = guide.splitlines()[guide.splitlines().index(rows[name]) - 1] if "the same" in rows[name] else rows[name]
         assert all(f"`{label}`" in line for label in answer - {"podset", "severity"}), name
-    (ours,) = re.findall(r"called as one of ours \((.*?)\)", guide, re.DOTALL)
+    (ours,) = re.findall(r"their name is reserved \((.*?)\)", guide, re.DOTALL)
     assert set(re.findall(r"`(\w+)`", ours)) == OURS
 
 

@@ -481,7 +481,7 @@ def test_stale_results_loading_and_problems_have_banners_that_say_what_to_do(ope
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     page.wait_for_selector(".banner[data-kind=stale]")
     assert page.locator(".banner").all_inner_texts() == [
-        "Reading stored results:3 of 9 files. The newest windows come first; older ones follow.",
+        "Reading stored results:3 of 9 files, newest windows first.",
         "Results are stale: no new results for 5\xa0min 40\xa0s.The monitor wrote nothing. Look whether it runs.",
         "Problem:a file is damaged; remove it",
     ]
@@ -508,7 +508,7 @@ def test_queries_that_differ_have_their_own_rows_and_columns(opened, tmp_path):
         assert page.locator(".heat h2").inner_text() == "p90 over time", "the highest quantile, not a share"
         page.route("**/api/key?*", lambda route: route.fulfill(json={**route.fetch().json(), "windows_per_point": 3}))
         page.goto(running.address + "key?query=wide&key.host=a")
-        page.wait_for_selector("#key-help >> text=A point stands for 3 windows: that with the highest p90.")
+        page.wait_for_selector("#key-help >> text=Each point stands for 3 windows and shows the one with the highest p90.")
         page.unroute_all(behavior="ignoreErrors")
         page.close()
 

@@ -442,7 +442,7 @@ def test_a_point_that_is_shared_is_the_same_point_later_and_never_another_one(op
         later.wait_for_selector(".nothing:not([hidden])")
         assert later.locator(".cards [data-estimate=count] .value").inner_text() == "\u2013"
         assert "This key has no window in memory that ended" in later.locator(".about").first.inner_text()
-        later.wait_for_function("() => document.querySelector('.histogram').innerText.includes('no such window')")
+        later.wait_for_function("() => document.querySelector('.histogram').innerText.includes('not in memory')")
         for one in (page, later):
             one.close()
 
@@ -470,7 +470,7 @@ def test_a_key_that_fell_silent_says_when_and_is_found_on_the_overview(open_view
         result = figure(page)
         assert result["range"][1] - result["range"][0] == pytest.approx(15 * 60_000, rel=0.5)
         sentence = page.locator(".nothing").inner_text()
-        assert "No window in this time" in sentence and "(12:00:00 UTC)" in sentence
+        assert "No windows in this time range" in sentence and "(12:00:00 UTC)" in sentence
         page.get_by_role("button", name="Show all windows").click()
         page.wait_for_selector(".nothing[hidden]", state="attached")
         assert len(figure(page)["traces"]["line p50"]["y"]) == 6
@@ -654,7 +654,7 @@ def test_a_fleet_names_its_members_and_nothing_of_it_is_html(open_view):
     page.wait_for_selector(".alert")
     sentence = page.locator(".alert").inner_text()
     assert page.locator("main img, .alert h2 b, .labels b").count() == 0
-    assert "7 of 20 members violate; 1 no longer send" in sentence and "and 5 more" in sentence
+    assert "7 of 20 members violate the condition; 1 is silent" in sentence and "and 5 more" in sentence
     assert "35.0" in sentence and "30.0..40.0" in sentence and sentence.count(evil) == 7
 
 

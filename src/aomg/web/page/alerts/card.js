@@ -86,6 +86,6 @@ function fleet(report) {
   const named = report.members ?? [];
   const more = report.violating - named.length;
   return element("div", {class: "fleet small"},
-    element("p", null, `${whole(report.violating)} of ${whole(report.total)} members violate the condition`, report.silent ? `; ${whole(report.silent)} are silent` : null, report.suspect ? `. Suspect: ${report.suspect}` : null, "."),
+    element("p", null, `${whole(report.violating)} of ${whole(report.total)} members violate the condition`, report.silent ? `; ${whole(report.silent)} ${report.silent === 1 ? "is" : "are"} silent` : null, report.suspect ? `. Suspect: ${report.suspect}` : null, "."),
     named.length ? element("ul", {class: "labels", "aria-label": "Members that violate the condition"}, named.map((name) => element("li", null, name)), more > 0 ? element("li", {class: "soft"}, `and ${whole(more)} more`) : null) : null);
 }

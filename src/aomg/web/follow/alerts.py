@@ -15,7 +15,7 @@ from aomg.monitor.alerts.state import Instance, State
 from aomg.monitor.alerts.state_files import StateFiles
 from aomg.monitor.config.model import Config
 from aomg.web.follow.lines import LineReader
-from aomg.web.views.alert import AlertFormatter, FormattedAlert, Whose
+from aomg.web.views.alert import AlertFormatter, AlertIdentity, FormattedAlert
 from aomg.web.views.alerts import STATES, Alerts
 from aomg.web.views.limits import KnownRule, known_rules
 
@@ -77,7 +77,7 @@ class AlertLog:
         self._state_folder = state_folder
         self._most = most
         self._formatter = AlertFormatter(rules or {}, dict(names or {}))
-        self._episodes: dict[tuple[Whose, int], _Episode] = {}
+        self._episodes: dict[tuple[AlertIdentity, int], _Episode] = {}
         self._damaged = 0
         self._stream: str | None = None
         self._state: State | None = None
@@ -95,7 +95,7 @@ class AlertLog:
         return cls(file, config.state, rules=known_rules(config), names=names)
 
     def step(self) -> bool:
-        """Read new lines and states; True if alerts changed. Sets `problem` where reading fails; the next step retries."""
+        """Read new lines and states; True if alerts changed. If reading fails, sets `problem`; the next step retries."""
         self.problem = None
         for read in (self._read_lines, self._read_state):
             self._changed |= read()
@@ -131,7 +131,7 @@ class AlertLog:
             fields = json.loads(line)
             stream = fields.pop("stream", None)
             alert = Alert.from_json(fields)
-            whose = (alert.group, alert.rule, tuple(sorted(alert.labels.items())))
+            identity = (alert.group, alert.rule, tuple(sorted(alert.labels.items())))
             texts = [alert.group, alert.rule, *alert.labels, *alert.annotations, *alert.annotations.values()]
             numbers = [alert.batch, alert.start, alert.end, alert.started]
         except Exception:  # a damaged line must not stop those after it
@@ -139,9 +139,9 @@ class AlertLog:
         is_valid = all(isinstance(text, str) for text in texts) and all(isinstance(number, int) for number in numbers)
         if not is_valid or alert.transition not in _TRANSITIONS:
             return False
-        episode = self._episodes.pop((whose, alert.started), None) or _Episode()
+        episode = self._episodes.pop((identity, alert.started), None) or _Episode()
         episode.take(alert, stream)
-        self._episodes[whose, alert.started] = episode  # moved to the end: most recently reported
+        self._episodes[identity, alert.started] = episode  # moved to the end: most recently reported
         return True
 
     def _read_state(self) -> bool:
@@ -183,22 +183,26 @@ class AlertLog:
         active = _active(self._state)
         unreported = dict(active)
         alerts = []
-        for (whose, started), episode in self._episodes.items():
-            now = self._now(whose, started, episode, active)
+        for (identity, started), episode in self._episodes.items():
+            now = self._now(identity, started, episode, active)
             transitions = episode.transitions.values()
             if now is not None:
-                unreported.pop(whose, None)
-                alerts.append(self._formatter.active(whose, now, episode.why, transitions))
+                unreported.pop(identity, None)
+                alerts.append(self._formatter.active(identity, now, episode.why, transitions))
                 continue
             if episode.formatted is None:
-                episode.formatted = self._formatter.ended(whose, started, episode.why, episode.ending, transitions)
+                episode.formatted = self._formatter.ended(identity, started, episode.why, episode.ending, transitions)
             alerts.append(episode.formatted)
-        alerts += [self._formatter.state_only(whose, now, size) for whose, (now, size) in unreported.items()]
+        alerts += [self._formatter.state_only(identity, now, size) for identity, (now, size) in unreported.items()]
         alerts.sort(key=lambda alert: (STATES.index(alert.json["state"]), -alert.time))
         return Alerts(tuple(alert.json for alert in alerts), tuple(alert.text for alert in alerts), self._damaged)
 
     def _now(
-        self, whose: Whose, started: int, episode: _Episode, active: Mapping[Whose, tuple[Instance, int]]
+        self,
+        identity: AlertIdentity,
+        started: int,
+        episode: _Episode,
+        active: Mapping[AlertIdentity, tuple[Instance, int]],
     ) -> Instance | None:
         """Return the alert's state if it is active: from the state files, unless lines are newer or the only source."""
         state = self._state
@@ -207,13 +211,13 @@ class AlertLog:
             return None
         if state is None or state.batch is None or episode.batch > state.batch:
             return None if episode.ending is not None else Instance(started, episode.why.fired, episode.why.end)
-        now, _ = active.get(whose, (None, 0))
+        now, _ = active.get(identity, (None, 0))
         return now if now is not None and now.since == started else None
 
 
-def _active(state: State | None) -> dict[Whose, tuple[Instance, int]]:
+def _active(state: State | None) -> dict[AlertIdentity, tuple[Instance, int]]:
     """Return the active alerts of a state, with the size of their windows."""
-    active: dict[Whose, tuple[Instance, int]] = {}
+    active: dict[AlertIdentity, tuple[Instance, int]] = {}
     for rule in state.rules.values() if state is not None else ():
         for labels, instance in rule.instances.items():
             named = {**dict(zip(rule.label_names, labels, strict=True)), **rule.labels}

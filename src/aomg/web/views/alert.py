@@ -10,7 +10,7 @@ from aomg.times import time_text
 from aomg.web.views.limits import KnownRule
 from aomg.web.views.reasons import active_reason, ended_reason, state_only_reason
 
-Whose = tuple[str, str, tuple[tuple[str, str | None], ...]]
+AlertIdentity = tuple[str, str, tuple[tuple[str, str | None], ...]]
 """Group, rule and labels: they identify an alert, however often it starts and ends."""
 _MEASURED = ("annotations", "certainty", "quantities", "units", "count", "fleet")
 
@@ -30,23 +30,25 @@ class AlertFormatter:
     rules: Mapping[tuple[str, str], KnownRule] = field(default_factory=dict)
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def active(self, whose: Whose, now: Instance, why: Alert, transitions: Iterable[Alert]) -> FormattedAlert:
+    def active(
+        self, identity: AlertIdentity, now: Instance, why: Alert, transitions: Iterable[Alert]
+    ) -> FormattedAlert:
         """Format a pending or firing alert; `why` is the line with its values."""
-        reason = active_reason(why, self.rules.get(whose[:2]), now.last_true - now.since, now.fired is not None)
-        return self._format(whose, now.since, now.fired, None, why, reason, transitions, "pending")
+        reason = active_reason(why, self.rules.get(identity[:2]), now.last_true - now.since, now.fired is not None)
+        return self._format(identity, now.since, now.fired, None, why, reason, transitions, "pending")
 
     def ended(
-        self, whose: Whose, started: int, why: Alert, ending: Alert | None, transitions: Iterable[Alert]
+        self, identity: AlertIdentity, started: int, why: Alert, ending: Alert | None, transitions: Iterable[Alert]
     ) -> FormattedAlert:
         """Format a resolved alert; without an `ending` the time is unknown."""
-        reason = ended_reason(why, ending, self.rules.get(whose[:2]))
-        return self._format(whose, started, (ending or why).fired, ending, why, reason, transitions, "resolved")
+        reason = ended_reason(why, ending, self.rules.get(identity[:2]))
+        return self._format(identity, started, (ending or why).fired, ending, why, reason, transitions, "resolved")
 
-    def state_only(self, whose: Whose, now: Instance, size: int) -> FormattedAlert:
+    def state_only(self, identity: AlertIdentity, now: Instance, size: int) -> FormattedAlert:
         """Format a pending or firing alert without lines, from the state alone; `size` is its windows' size."""
-        group, name, labels = whose
+        group, name, labels = identity
         rule = self.rules.get((group, name))
-        fields = _head(whose, _state(now.fired), now.last_true - size, now.last_true, now.since, now.fired, None)
+        fields = _head(identity, _state(now.fired), now.last_true - size, now.last_true, now.since, now.fired, None)
         fields |= {"annotations": {}, "certainty": None, "quantities": {}, "units": {}, "count": None, "fleet": None}
         queries = rule.queries if rule is not None else ()
         fields |= {"reason": state_only_reason(rule, now.last_true - now.since), "queries": list(queries)}
@@ -55,7 +57,7 @@ class AlertFormatter:
 
     def _format(
         self,
-        whose: Whose,
+        identity: AlertIdentity,
         started: int,
         fired: int | None,
         ending: Alert | None,
@@ -66,10 +68,10 @@ class AlertFormatter:
     ) -> FormattedAlert:
         resolved = None if ending is None else ending.end
         state = state if state == "resolved" else _state(fired)
-        fields = _head(whose, state, why.start, why.end, started, fired, resolved)
+        fields = _head(identity, state, why.start, why.end, started, fired, resolved)
         line = why.to_json()
         fields |= {name: line.get(name) for name in _MEASURED} | {"reason": reason}
-        rule = self.rules.get(whose[:2])
+        rule = self.rules.get(identity[:2])
         names = dict.fromkeys(name.partition(".")[0] for name in why.quantities if "." in name)
         queries = tuple(names) or (rule.queries if rule is not None else ())
         fields |= {"queries": list(queries), "link": self._link(queries, why.labels, why.end)}
@@ -88,9 +90,9 @@ class AlertFormatter:
 
 
 def _head(
-    whose: Whose, state: str, start: int, end: int, started: int, fired: int | None, resolved: int | None
+    identity: AlertIdentity, state: str, start: int, end: int, started: int, fired: int | None, resolved: int | None
 ) -> dict[str, Any]:
-    group, rule, labels = whose
+    group, rule, labels = identity
     return {
         "id": alert_id(group, rule, dict(labels), "started", started),
         "rule": rule,

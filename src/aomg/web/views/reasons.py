@@ -7,7 +7,6 @@ from aomg.numbers import shown, unit_of
 from aomg.web.views.limits import KnownRule
 
 _SIDES = {">": "above", ">=": "at or above", "<": "below", "<=": "at or below", "==": "equal to", "!=": "other than"}
-
 _REMOVED = {"summary": "the rule was removed"}
 
 

@@ -95,7 +95,7 @@ class AlertLog:
         return cls(file, config.state, rules=known_rules(config), names=names)
 
     def step(self) -> bool:
-        """Read new lines and states; True if alerts changed. If reading fails, sets `problem`; the next step retries."""
+        """Read new lines and states; True if alerts changed. On failure, sets `problem`; the next step retries."""
         self.problem = None
         for read in (self._read_lines, self._read_state):
             self._changed |= read()

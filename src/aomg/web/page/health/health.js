@@ -87,7 +87,7 @@ class HealthView {
       ["Late events", totals?.late === null || totals?.late === undefined ? "–" : whole(totals.late), totals?.late === null || totals?.late === undefined ? "unknown" : "arrived after their window closed; dropped"],
       ["Refused events", last || totals?.refused ? whole(totals.refused) : "–", totals?.refused && totals.events ? `${width(totals.refused / all)} of all; stored in quarantine` : ""],
       ["Spark state", health.state_bytes === null || health.state_bytes === undefined ? "–" : bytes(health.state_bytes), health.state_rows === null || health.state_rows === undefined ? "" : `${whole(health.state_rows)} rows`],
-      ["Checkpoint", health.checkpoint_age_seconds === null || health.checkpoint_age_seconds === undefined ? "–" : `${duration(Math.round(health.checkpoint_age_seconds))} ago`, "a restart resumes from it"],
+      ["Checkpoint", health.checkpoint_age_seconds === null || health.checkpoint_age_seconds === undefined ? "–" : `${duration(Math.round(health.checkpoint_age_seconds))} ago`, health.checkpoint_age_seconds === null || health.checkpoint_age_seconds === undefined ? "" : "a restart resumes from it"],
       ["Undelivered notifications", last ? whole(undelivered) : "–", undelivered ? "the monitor retries" : ""],
       ["Page memory", bytes(server?.history_bytes), server?.most_bytes ? `${share(server.history_bytes / server.most_bytes)} of ${bytes(server.most_bytes)}; when full, the oldest windows are dropped` : ""],
       ["Viewers", whole(server?.viewers), server?.viewers === 1 ? "open page" : "open pages"],
@@ -149,7 +149,7 @@ class HealthView {
     if (!this.details.open) return;
     const {batches} = this.health;
     const phases = phasesOf(batches);
-    const columns = ["Batch", "At", "Events", "Events/s", "Seconds", ...phases, "Rows", "Late", "Refused", "State rows", "State"];
+    const columns = ["Batch", "Time", "Events", "Events/s", "Duration", ...phases, "Rows", "Late", "Refused", "State rows", "State size"];
     this.headRow.replaceChildren(...columns.map((name, index) => element("th", {scope: "col", class: index === 1 ? null : "number"}, name)));
     this.body.replaceChildren(...batches.slice(-MOST).reverse().map((batch) => element("tr", null, element("th", {scope: "row", class: "number"}, whole(batch.batch)), element("td", null, when(batch.at, true)),
       [whole(batch.events), brief(batch.events_per_second), duration(batch.seconds), ...phases.map((phase) => duration(phaseOf(batch, phase))), whole(batch.rows), whole(batch.newly_late), whole(batch.refused), whole(batch.state_rows), bytes(batch.state_bytes)].map((text) => element("td", {class: "number"}, text)))));

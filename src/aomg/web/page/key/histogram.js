@@ -114,7 +114,7 @@ function figure({bars, lines, unit}, width) {
   const margin = log ? (high / low) ** 0.02 : (high - low) * 0.02;
   const span = log ? [low / Math.max(margin, 1.01), high * Math.max(margin, 1.01)] : [low - margin, high + margin];
   const top = Math.max(...bars.map((bar) => bar.height));
-  const axis = scaled(span, log, unit, Math.max(width / 2, 120));
+  const axis = scaled(span, log, unit, Math.max(width / 2.5, 120));
   const marks = lines.filter((line) => !log || line.value > 0);
   return {
     data: [

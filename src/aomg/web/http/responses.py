@@ -60,8 +60,8 @@ def problem(
     path = request.url.path
     if path.startswith(("/api/", "/static/")) or path in ("/api", "/metrics"):
         return JSONResponse({"error": error, "what_to_do": what_to_do}, status, headers)
-    content = f"""<h1>{escape(error)}</h1>
-<p>{escape(what_to_do)}</p>
+    content = f"""<h1>{escape(_capital(error))}</h1>
+<p>{escape(_capital(what_to_do))}.</p>
 <p><a href="/">Overview</a></p>
 """
     return html_page(str(status), "problem", content, status, headers)
@@ -85,6 +85,10 @@ def html_page(title: str, kind: str, content: str, status: int, headers: dict[st
 </html>
 """
     return HTMLResponse(page, status, headers)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _printable(text: str) -> str:

@@ -79,14 +79,21 @@ def microseconds(given: Any, *, limited: bool = False) -> int:
     return length
 
 
-def duration_text(length: int) -> str:
+def duration_text(length: int, *, rounded: bool = False) -> str:
     """Return a duration as people write it; `microseconds` reads it back. Weeks only where nothing else is left.
+
+    rounded
+        For sentences: the two largest units, rounded down, with spaces.
 
     >>> duration_text(5_400_000_000), duration_text(0), duration_text(1_500)
     ('1h30m', '0s', '1500us')
     >>> duration_text(14 * MICROSECONDS["day"]), duration_text(30 * MICROSECONDS["day"])
     ('2w', '30d')
+    >>> [duration_text(length, rounded=True) for length in (400_000, 45_000_000, 195_000_000, 5_400_000_000)]
+    ['0.4 s', '45 s', '3 min 15 s', '1 h 30 min']
     """
+    if rounded:
+        return _rounded_text(length)
     if length < 0:
         return f"-{duration_text(-length)}"
     if length and length % MICROSECONDS["week"] == 0:
@@ -98,6 +105,17 @@ def duration_text(length: int) -> str:
     if rest:
         text += f"{rest}us" if rest % MICROSECONDS["ms"] else f"{rest // MICROSECONDS['ms']}ms"
     return text or "0s"
+
+
+def _rounded_text(length: int) -> str:
+    if length < MICROSECONDS["s"]:
+        return f"{length / MICROSECONDS['s']:.2g} s"
+    parts: list[str] = []
+    for unit in ("d", "h", "min", "s"):
+        number, length = divmod(length, MICROSECONDS[unit])
+        if number or parts:
+            parts.append(f"{number} {unit}" if number else "")
+    return " ".join(part for part in parts[:2] if part)
 
 
 def _of_text(text: str) -> int:

@@ -26,7 +26,7 @@ from listening import Listening, listening
 from pyspark.sql import SparkSession
 from topics import topics_in
 from typer.testing import Result
-from web.serving import wait_until
+from web.local_server import wait_until
 
 import aomg.evaluation
 from aomg.monitor import command

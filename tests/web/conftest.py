@@ -1,8 +1,8 @@
 """What most tests of the page begin with: a folder as a monitor leaves it, and a server of it."""
 
 import pytest
-from web.made import made
-from web.serving import serving
+from web.local_server import serving
+from web.monitor_files import monitor_files
 
 from aomg.evaluation.report import pictures
 
@@ -10,7 +10,7 @@ from aomg.evaluation.report import pictures
 @pytest.fixture(scope="module")
 def monitor(tmp_path_factory):
     """What a monitor wrote; modules that need other keys or windows have their own."""
-    return made(tmp_path_factory.mktemp("made"), summaries=True)
+    return monitor_files(tmp_path_factory.mktemp("made"), summaries=True)
 
 
 @pytest.fixture(scope="module")

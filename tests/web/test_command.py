@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 from typer.testing import CliRunner
-from web.made import made
-from web.serving import SECONDS, event_data, wait_until
+from web.local_server import SECONDS, event_data, wait_until
+from web.monitor_files import monitor_files
 
 import aomg.web
 from aomg import cli
@@ -30,7 +30,7 @@ runner = CliRunner(env={"COLUMNS": "200"})
 
 @pytest.fixture(scope="module")
 def monitor(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"), keys=3, windows=3)
+    return monitor_files(tmp_path_factory.mktemp("made"), keys=3, windows=3)
 
 
 @contextmanager
@@ -53,15 +53,15 @@ def started(*arguments: str, **more):
 
 
 def test_a_taken_port_is_left_for_the_next_one_unless_it_was_asked_for(monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as chosen:
+        port = chosen.getsockname()[1]
         monkeypatch.setattr(server, "PORT", port)
         with listening("127.0.0.1", None) as bound:
             assert port < bound.getsockname()[1] <= port + 10
-        with pytest.raises(ServerError, match=f"port {port} already; .*--port 0"):
+        with pytest.raises(ServerError, match=f"port {port} is already in use; .*--port 0"):
             listening("127.0.0.1", port)
-        monkeypatch.setattr(server, "_TRIED", 0)
-        with pytest.raises(ServerError, match="all taken; give --port 0"):
+        monkeypatch.setattr(server, "_MORE_PORTS", 0)
+        with pytest.raises(ServerError, match="all in use; give --port 0"):
             listening("127.0.0.1", None)
 
 
@@ -79,7 +79,7 @@ def test_the_port_is_the_one_that_is_documented():
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
 def test_an_address_of_another_machine_is_an_error_that_says_what_to_do(host):
-    with pytest.raises(ServerError, match="no address of this machine; give --host"):
+    with pytest.raises(ServerError, match="not an address of this machine; give --host"):
         listening(host, 0)
 
 
@@ -112,34 +112,34 @@ def test_memory_is_written_as_people_do():
 
 def test_what_cannot_be_served_is_an_error_before_anything_listens(monitor, tmp_path, monkeypatch):
     monkeypatch.delenv(command.TOKEN, raising=False)
-    told = []
+    answer = []
     with pytest.raises(PlaceError):
-        command.serve(tmp_path / "none", tell=told.append)
+        command.serve(tmp_path / "none", report=answer.append)
     with pytest.raises(AccessError, match="--token-file"):
-        command.serve(monitor.file, host="0.0.0.0", port=0, tell=told.append)
-    assert told == []
+        command.serve(monitor.file, host="0.0.0.0", port=0, report=answer.append)
+    assert answer == []
 
 
 def test_the_page_is_served_by_a_child_and_ends_with_the_block(monitor):
-    told = []
-    with page_of(monitor.results, 0, told.append) as address:
+    answer = []
+    with page_of(monitor.results, 0, answer.append) as address:
         assert httpx.get(f"{address}api/status", trust_env=False).json()["title"] == "results"
         with httpx.stream("GET", f"{address}api/events", trust_env=False) as stream:
             lines = stream.iter_lines()
             event_data(lines)
             port = int(address.rstrip("/").rsplit(":", 1)[1])
-    assert told == []
+    assert answer == []
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), SECONDS)
 
 
 def test_a_child_that_cannot_serve_is_told_of_once(tmp_path):
-    told = []
-    with page_of(tmp_path / "none", 0, told.append) as address:
+    answer = []
+    with page_of(tmp_path / "none", 0, answer.append) as address:
         assert address is None
-    assert len(told) == 1
-    assert "cannot be served: there is no" in told[0]
-    assert "The monitor goes on" in told[0]
+    assert len(answer) == 1
+    assert "cannot be served: " in answer[0]
+    assert "The monitor runs on" in answer[0]
 
 
 def test_a_child_that_dies_is_told_of_once_and_stops_nobody(monitor, monkeypatch):
@@ -151,13 +151,13 @@ def test_a_child_that_dies_is_told_of_once_and_stops_nobody(monitor, monkeypatch
         return children[-1]
 
     monkeypatch.setattr(child.subprocess, "Popen", popen)
-    told, heard = [], threading.Event()
-    with page_of(monitor.results, 0, lambda text: (told.append(text), heard.set())) as address:
+    answer, heard = [], threading.Event()
+    with page_of(monitor.results, 0, lambda text: (answer.append(text), heard.set())) as address:
         assert address is not None
         children[0].kill()
         assert heard.wait(SECONDS)
-    assert len(told) == 1
-    assert "the page is gone" in told[0]
+    assert len(answer) == 1
+    assert "the page ended" in answer[0]
 
 
 def test_a_child_that_says_nothing_is_not_waited_for_forever(monitor, monkeypatch):
@@ -165,11 +165,11 @@ def test_a_child_that_says_nothing_is_not_waited_for_forever(monitor, monkeypatc
     silent = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     monkeypatch.setattr(child, "START_SECONDS", 0.1)
     monkeypatch.setattr(child.subprocess, "Popen", lambda command, **more: really(silent, **more))
-    told = []
-    with page_of(monitor.file, 0, told.append) as address:
+    answer = []
+    with page_of(monitor.file, 0, answer.append) as address:
         assert address is None
-    assert len(told) == 1
-    assert "did not start" in told[0]
+    assert len(answer) == 1
+    assert "did not start" in answer[0]
 
 
 def test_the_child_gets_the_token_by_the_environment_alone(monitor, monkeypatch):
@@ -217,16 +217,16 @@ def test_ctrl_c_and_sigterm_end_the_command_though_a_viewer_looks(monitor, sign)
 def test_the_command_line_tells_what_is_wrong_and_ends(tmp_path, monkeypatch):
     monkeypatch.delenv(command.TOKEN, raising=False)
     (tmp_path / "results").mkdir()
-    for arguments, said in (
-        ([str(tmp_path / "none")], "there is no"),
-        ([str(tmp_path)], "is no folder of results"),
+    for arguments, message in (
+        ([str(tmp_path / "none")], "does not exist"),
+        ([str(tmp_path)], "is not a folder of results"),
         ([str(tmp_path / "results"), "--host", "0.0.0.0"], "a token is needed"),
         ([str(tmp_path / "results"), "--memory", "much"], "512MB"),
         ([str(tmp_path / "results"), "--token-file", str(tmp_path / "none")], "cannot be read"),
     ):
         result = runner.invoke(cli.app, ["web", *arguments])
         assert result.exit_code == 1, result.output
-        assert said in result.stderr
+        assert message in result.stderr
         assert "cannot serve the page" in result.stderr
     assert runner.invoke(cli.app, ["web", str(tmp_path), "--port", "70000"]).exit_code == 2
 
@@ -237,11 +237,11 @@ def test_as_many_series_as_asked_for_are_told_and_the_others_counted(monitor):
         address = process.stdout.readline().strip().removeprefix("the page is at ")
         lines: list[str] = []
 
-        def told() -> bool:
+        def answer() -> bool:
             lines[:] = httpx.get(f"{address}metrics", trust_env=False).text.splitlines()
             return any(line.startswith("aomg_window_keys{") for line in lines)
 
-        wait_until(told)
+        wait_until(answer)
         of_keys = [line for line in lines if line.startswith("aomg_") and "podset=" in line]
         left_out = [float(line.split()[-1]) for line in lines if line.startswith("aomg_series_left_out{")]
         assert 0 < len(of_keys) <= 40 and sum(left_out) > 0
@@ -251,20 +251,20 @@ def test_as_many_series_as_asked_for_are_told_and_the_others_counted(monitor):
 @pytest.fixture
 def pages(monkeypatch):
     """What would be served, instead of serving it."""
-    asked = []
+    requested = []
 
     @contextmanager
     def page(place, port, tell):
-        asked.append((Path(place), port))
+        requested.append((Path(place), port))
         yield "http://127.0.0.1:1/"
 
     monkeypatch.setattr(child, "page_of", page)
-    return asked
+    return requested
 
 
 def test_the_monitor_prints_the_address_of_its_page_and_runs(monitor, monkeypatch, pages):
     ran = []
-    monkeypatch.setattr(monitor_command, "run", lambda console, config, *rest: ran.append(config))
+    monkeypatch.setattr(monitor_command, "run", lambda console, config, *remainder: ran.append(config))
     result = runner.invoke(cli.app, ["run", str(monitor.file), "--web", "--port", "0"])
     assert result.exit_code == 0, result.output
     assert "the page is at http://127.0.0.1:1/" in result.output
@@ -275,7 +275,7 @@ def test_the_monitor_prints_the_address_of_its_page_and_runs(monitor, monkeypatc
 
 
 def test_with_json_standard_output_is_for_the_document_alone(monitor, monkeypatch, pages):
-    monkeypatch.setattr(monitor_command, "run", lambda *rest: print("{}"))
+    monkeypatch.setattr(monitor_command, "run", lambda *remainder: print("{}"))
     result = runner.invoke(cli.app, ["run", str(monitor.file), "--web", "--json"])
     assert result.stdout == "{}\n"
     assert "the page is at" in result.stderr
@@ -310,13 +310,13 @@ def test_the_demo_has_a_page_and_leaves_nothing_behind_unless_told(tmp_path, mon
     assert "the page is at" in result.output
     assert not ran[0].parent.exists()
     assert pages == [(ran[0], None)]
-    kept = tmp_path / "kept"
-    result = runner.invoke(cli.app, ["demo", "--no-web", "--keep", str(kept)])
+    stored = tmp_path / "kept"
+    result = runner.invoke(cli.app, ["demo", "--no-web", "--keep", str(stored)])
     assert result.exit_code == 0, result.output
-    assert (kept / "state").is_dir()
-    assert f"aomg web {kept / 'example.yaml'}" in result.output
+    assert (stored / "state").is_dir()
+    assert f"aomg web {stored / 'example.yaml'}" in result.output
     assert len(pages) == 1
-    assert runner.invoke(cli.app, ["demo", "--keep", str(kept)]).exit_code == 2
+    assert runner.invoke(cli.app, ["demo", "--keep", str(stored)]).exit_code == 2
     assert len(ran) == 2
 
 

@@ -4,20 +4,20 @@ import csv
 import io
 
 import pytest
-from web.differing import ESTIMATES, KEYS, LABELS, METHODS, PERIODS, SIZES, differing, numbers
-from web.serving import serving
+from web.different_queries import ESTIMATES, KEYS, LABELS, METHODS, PERIODS, SIZES, different_queries, numbers
+from web.local_server import serving
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    with serving(differing(tmp_path_factory.mktemp("differing"))) as running:
+    with serving(different_queries(tmp_path_factory.mktemp("differing"))) as running:
         yield running
 
 
 def test_status_tells_what_each_query_has(served):
-    told = served.json("/api/status")
-    assert told["problems"] == []
-    by_name = {query["name"]: query for query in told["queries"]}
+    response = served.json("/api/status")
+    assert response["problems"] == []
+    by_name = {query["name"]: query for query in response["queries"]}
     assert {name: [one["name"] for one in query["estimates"]] for name, query in by_name.items()} == ESTIMATES
     assert {name: query["labels"] for name, query in by_name.items()} == LABELS
     assert {name: query["unit"] for name, query in by_name.items()} == {"wide": "us", "narrow": "s", "all": None}
@@ -31,9 +31,9 @@ def test_a_query_answers_with_its_own_keys_and_numbers_and_with_no_others(served
     expected = {
         tuple(zip(LABELS[query], key, strict=True)): {
             name: {"low": low, "value": value, "high": high, "method": method}
-            for name, (low, value, high, method) in numbers(query, at).items()
+            for name, (low, value, high, method) in numbers(query, index).items()
         }
-        for at, key in enumerate(KEYS[query])
+        for index, key in enumerate(KEYS[query])
     }
     answer = served.json(f"/api/keys?query={query}")
     assert answer["columns"] == ESTIMATES[query]
@@ -45,13 +45,13 @@ def test_a_query_answers_with_its_own_keys_and_numbers_and_with_no_others(served
         key: estimates[usual]["value"] for key, estimates in expected.items()
     }
     for key, estimates in expected.items():
-        asked = "".join(f"&key.{label}={value}" for label, value in key)
-        over_time = served.json(f"/api/key?query={query}{asked}")
+        requested = "".join(f"&key.{label}={value}" for label, value in key)
+        over_time = served.json(f"/api/key?query={query}{requested}")
         assert [one["name"] for one in over_time["estimates"]] == ESTIMATES[query]
         for one in over_time["estimates"]:
             assert set(one["values"]) == {estimates[one["name"]]["value"]}, "in every window, without gaps"
             assert set(one["methods"]) == {METHODS[query]}
-        lines = list(csv.DictReader(io.StringIO(served.get(f"/api/key.csv?query={query}{asked}").text)))
+        lines = list(csv.DictReader(io.StringIO(served.get(f"/api/key.csv?query={query}{requested}").text)))
         assert {float(line[usual]) for line in lines} == {estimates[usual]["value"]}
     table = list(csv.DictReader(io.StringIO(served.get(f"/api/keys.csv?query={query}").text)))
     assert len(table) == len(expected) and all(set(line) >= {*LABELS[query], *ESTIMATES[query]} for line in table)

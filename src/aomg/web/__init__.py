@@ -1,1 +1,1 @@
-"""The live page: reads what the sinks wrote, answers over HTTP, and never talks to Spark."""
+"""The live page: reads the files that the sinks write and serves them over HTTP; never uses Spark."""

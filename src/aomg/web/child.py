@@ -1,7 +1,7 @@
-"""The page as a child of `aomg run --web`: started, waited for, ended; its failure never stops the monitor.
+"""Runs the page as a child process of `aomg run --web`; its failure never stops the monitor.
 
-The child ends when its standard input closes, which the system does whenever and however the parent ends. A token
-goes to it by the environment. Needs no package of the page here: the child says what is missing.
+The child ends when its standard input closes, which the operating system does however the parent ends. It gets the
+token through the environment. The parent imports none of the page's packages: the child reports what is missing.
 """
 
 import os
@@ -20,12 +20,12 @@ _MISSING = "the package {} is missing; run: pip install 'aomg[web]'"
 
 
 @contextmanager
-def page_of(place: Path, port: int | None, tell: Callable[[str], None]) -> Iterator[str | None]:
-    """The address of the page of a place, served by a child while this is entered; None where it cannot be served.
+def page_of(place: Path, port: int | None, report: Callable[[str], None]) -> Iterator[str | None]:
+    """Serve the page in a child process while the context is open; yields its address, or None where it failed.
 
-    `tell` hears once why it cannot, or that it ended early; it may be called from another thread.
+    `report` is called once if the page fails or ends early, perhaps from another thread.
     """
-    child = _Child(place, port, tell)
+    child = _Child(place, port, report)
     try:
         yield child.address()
     finally:
@@ -33,14 +33,14 @@ def page_of(place: Path, port: int | None, tell: Callable[[str], None]) -> Itera
 
 
 class _Child:
-    def __init__(self, place: Path, port: int | None, tell: Callable[[str], None]) -> None:
-        self._tell, self._place = tell, place
+    def __init__(self, place: Path, port: int | None, report: Callable[[str], None]) -> None:
+        self._report, self._place = report, place
         self._address: str | None = None
-        self._said = threading.Event()
+        self._decided = threading.Event()
         self._ending = threading.Event()
         self._errors: deque[str] = deque(maxlen=20)
         command = [sys.executable, "-m", "aomg.web.child", str(place), *([] if port is None else [str(port)])]
-        # a session of its own: Ctrl-C is for the monitor, and the page ends after it
+        # in its own session: Ctrl-C reaches only the monitor, and the page ends after it
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -55,9 +55,9 @@ class _Child:
             reader.start()
 
     def address(self) -> str | None:
-        """Wait for it."""
-        if not self._said.wait(START_SECONDS):
-            self._tell(f"the page did not start within {START_SECONDS:.0f} seconds; the monitor goes on without it")
+        """Wait for the address; None if the page failed."""
+        if not self._decided.wait(START_SECONDS):
+            self._report(f"the page did not start within {START_SECONDS:.0f} seconds; the monitor runs on without it")
             self.close()
         return self._address
 
@@ -81,25 +81,25 @@ class _Child:
             self._errors.extend(line.rstrip() for line in lines if line.strip())
 
     def _read_address(self) -> None:
-        """Take the first line, wait for the end of the rest, and tell of it unless it was asked for."""
+        """Read the address, then wait for the child to end, and report an unexpected end."""
         assert self._process.stdout is not None
         with self._process.stdout as lines:
             self._address = lines.readline().strip() or None
             if self._address is not None:
-                self._said.set()
+                self._decided.set()
             for _ in lines:
                 pass
         if not self._ending.is_set():
             self._process.wait()
             self._readers[0].join(_END_SECONDS)
             why = self._errors[-1] if self._errors else f"it ended with code {self._process.returncode}"
-            what = "cannot be served" if self._address is None else "is gone"
-            self._tell(f"the page {what}: {why}. The monitor goes on; try: aomg web {self._place}")
-        self._said.set()
+            verb = "cannot be served" if self._address is None else "ended"
+            self._report(f"the page {verb}: {why}. The monitor runs on; to try again: aomg web {self._place}")
+        self._decided.set()
 
 
 def main() -> None:
-    """Be the child: a place and a port as arguments, the address on standard output, what is wrong on the other."""
+    """Run the child: place and port as arguments, the address on standard output, errors on standard error."""
     place, port = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else None
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -108,16 +108,16 @@ def main() -> None:
     except ModuleNotFoundError as error:
         sys.exit(_MISSING.format(error.name))
     try:
-        serve(place, port=port, tell=_tell, until=_closed)
+        serve(place, port=port, report=_report, until=_wait_for_close)
     except AomgError as error:
         sys.exit(str(error))
 
 
-def _tell(address: str) -> None:
+def _report(address: str) -> None:
     print(address, flush=True)
 
 
-def _closed() -> None:
+def _wait_for_close() -> None:
     """Wait until standard input closes."""
     with suppress(OSError):
         while os.read(0, 4096):

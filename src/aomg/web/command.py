@@ -1,4 +1,4 @@
-"""What `aomg web` does: serve the page of a place until it is told to stop."""
+"""Runs `aomg web`: serves the page until it is stopped."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from aomg.monitor.config.secret import Secret
-from aomg.web.follow.live import Live
+from aomg.web.follow.live import LiveData
 from aomg.web.http.access import Access, AccessError
 from aomg.web.http.server import Server, address_of, listening
 from aomg.web.metrics.exposition import MOST_SERIES
@@ -26,23 +26,23 @@ def serve(
     allowed: Sequence[str] = (),
     memory: int = MEMORY,
     most_series: int = MOST_SERIES,
-    tell: Callable[[str], None] = print,
+    report: Callable[[str], None] = print,
     until: Callable[[], None] | None = None,
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM; `tell` is told the address, once it answers.
+    """Serve until Ctrl-C or SIGTERM; calls `report` with the address once the server listens.
 
     until
-        Returns when it is to end all the same: a child ends with the process that started it.
+        Blocks until the server should end for another reason: a child ends with the process that started it.
 
     Raises PlaceError, ConfigError, AccessError or ServerError before anything listens.
     """
     served = places(place)
     access = Access(host, token_of(token_file), allowed)
     bound = listening(host, port)
-    server = Server(Live(served, memory, most_series), access)
+    server = Server(LiveData(served, memory, most_series), access)
     if until is not None:
         threading.Thread(target=_end, args=[server, until], name="aomg parent", daemon=True).start()
-    tell(address_of(host, bound))
+    report(address_of(host, bound))
     try:
         server.run(sockets=[bound])
     except KeyboardInterrupt:
@@ -52,21 +52,21 @@ def serve(
 
 
 def token_of(file: Path | None) -> Secret | None:
-    """The token of a file, else of the environment; None where there is neither."""
+    """Return the token from a file, or else from the environment; None where there is neither."""
     if file is None:
         text = os.environ.get(TOKEN, "")
         return Secret(text) if text else None
     try:
         text = file.read_text("utf-8").strip()
     except (OSError, ValueError) as error:
-        raise AccessError(f"the token file {file} cannot be read; give another") from error
+        raise AccessError(f"the token file {file} cannot be read; check its path and permissions") from error
     if not text:
         raise AccessError(f"the token file {file} is empty; put a token into it")
     return Secret(text)
 
 
 def memory_of(text: str) -> int:
-    """Bytes of 512MB, 2GB or a plain number.
+    """Return the bytes of 512MB, 2GB or a plain number.
 
     >>> memory_of("512MB"), memory_of("1.5 GB")
     (536870912, 1610612736)
@@ -74,7 +74,7 @@ def memory_of(text: str) -> int:
     parts = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,3})?)\s*([kmgt]?)i?b?\s*", text.lower())
     size = int(float(parts[1]) * 1024 ** " kmgt".index(parts[2] or " ")) if parts else 0
     if size < LEAST_MEMORY:
-        raise AccessError(f"--memory {text!r} is no size; write one such as 512MB or 2GB, at least 16MB")
+        raise AccessError(f"--memory {text!r} is not a size; write one such as 512MB or 2GB, at least 16MB")
     return size
 
 

@@ -19,7 +19,7 @@ from aomg.monitor.rules.builder import build
 from aomg.monitor.sinks.jsonl import JsonLinesSink
 from aomg.times import time_text
 from aomg.web.follow.alerts import AlertLog
-from aomg.web.views.alerts import AlertsAsked
+from aomg.web.views.alerts import AlertsRequest
 from aomg.web.views.limits import KnownRule, Limit
 from aomg.web.views.reasons import amount
 
@@ -51,8 +51,8 @@ class Monitor:
         self.state = State()
 
     def batch(self, number: int, slow: set[str], keys: str = "abc") -> None:
-        told = self.states.load_below(number)
-        before = State() if told is None else State.from_json(told)
+        answer = self.states.load_below(number)
+        before = State() if answer is None else State.from_json(answer)
         values = {
             key: {"p99": (4900, 5000, 5100) if key in slow else 900, "p50": 2000 if key in slow else 500}
             for key in keys
@@ -74,7 +74,10 @@ class Monitor:
 
 
 def shown_active(log: AlertLog) -> set:
-    return {(one["rule"], tuple(sorted(one["labels"].items())), one["state"], one["started"]) for one in log.active()}
+    return {
+        (one["rule"], tuple(sorted(one["labels"].items())), one["state"], one["started"])
+        for one in log.snapshot().active
+    }
 
 
 def settled(log: AlertLog) -> AlertLog:
@@ -98,14 +101,15 @@ def test_a_log_that_followed_knows_what_one_that_reads_all_at_once_knows(slow, r
         plan = list(enumerate(slow))
         for first, other in repeats:
             plan += [(number, other if number == first else slow[number]) for number in range(first, len(slow))]
-        for at, (number, which) in enumerate(plan):
-            monitor.batch(number, which)
-            if at % looks == 0:
+        for index, (number, choice) in enumerate(plan):
+            monitor.batch(number, choice)
+            if index % looks == 0:
                 log.step()
         settled(log)
-        assert log.alerts() == settled(monitor.log()).alerts()
+        assert log.snapshot().all == settled(monitor.log()).snapshot().all
         assert shown_active(log) == monitor.active()
-        assert log.counts == {state: sum(one["state"] == state for one in log.alerts()) for state in log.counts}
+        counts = log.snapshot().counts
+        assert counts == {state: sum(one["state"] == state for one in log.snapshot().all) for state in counts}
 
 
 @settings(max_examples=20)
@@ -113,26 +117,26 @@ def test_a_log_that_followed_knows_what_one_that_reads_all_at_once_knows(slow, r
 def test_what_is_active_is_what_the_state_says_whichever_lines_are_lost(slow, data):
     with tempfile.TemporaryDirectory() as folder:
         monitor = Monitor(Path(folder))
-        for number, which in enumerate(slow):
-            monitor.batch(number, which)
+        for number, choice in enumerate(slow):
+            monitor.batch(number, choice)
         lines = monitor.file.read_bytes().splitlines(keepends=True) if monitor.file.exists() else []
         monitor.file.write_bytes(b"".join(line for line in lines if data.draw(st.booleans())))
         log = settled(monitor.log())
         assert shown_active(log) == monitor.active()
-        assert all(one["reason"] for one in log.alerts())
+        assert all(one["reason"] for one in log.snapshot().all)
 
 
 def test_an_alert_is_one_object_from_pending_to_resolved(tmp_path):
     monitor = Monitor(tmp_path)
     log = monitor.log()
-    seen = []
+    observed = []
     for number, slow in enumerate([{"b"}, {"b"}, {"b"}, {"b"}, set()]):
         monitor.batch(number, slow)
         assert log.step()
-        seen += [one for one in log.alerts() if one["rule"] == "Slow"]
-    assert [one["state"] for one in seen] == ["pending", "pending", "firing", "firing", "resolved"]
-    assert len({one["id"] for one in seen}) == 1 and {one["started"] for one in seen} == {time_text(START)}
-    last = seen[-1]
+        observed += [one for one in log.snapshot().all if one["rule"] == "Slow"]
+    assert [one["state"] for one in observed] == ["pending", "pending", "firing", "firing", "resolved"]
+    assert len({one["id"] for one in observed}) == 1 and {one["started"] for one in observed} == {time_text(START)}
+    last = observed[-1]
     assert (last["fired"], last["resolved"]) == (time_text(START + 2 * MINUTE), time_text(START + 4 * MINUTE))
     assert last["labels"] == {"podset": "b", "severity": "page"} and last["group"] == "network"
     assert last["quantities"] == {"inbound.p99": [4900.0, 5000.0, 5100.0]} and last["units"] == {"inbound.p99": "us"}
@@ -148,12 +152,12 @@ def test_reasons_say_value_interval_limit_duration_and_certainty_with_units(tmp_
     for number, slow in enumerate([{"b"}, {"b"}, {"b"}, {"b"}, set()]):
         monitor.batch(number, slow)
         log.step()
-        reasons += [one["reason"] for one in log.alerts() if one["rule"] == "Slow"]
-    seen = "inbound p99 5 ms (4.9..5.1), above 4 ms"
-    assert reasons[1] == f"{seen} for 1 min: certain; it fires if this goes on"
-    assert reasons[2:4] == [f"{seen} for 2 min: certain", f"{seen} for 3 min: certain"]
-    assert reasons[4] == f"{seen}: certain; over after 4 min, with inbound p99 900 us"
-    assert [one["reason"] for one in log.alerts() if one["rule"] == "Median"] == [
+        reasons += [one["reason"] for one in log.snapshot().all if one["rule"] == "Slow"]
+    observed = "inbound p99 5 ms (4.9..5.1), above 4 ms"
+    assert reasons[1] == f"{observed} for 1 min: certain; it fires if this continues"
+    assert reasons[2:4] == [f"{observed} for 2 min: certain", f"{observed} for 3 min: certain"]
+    assert reasons[4] == f"{observed}: certain; resolved 4 min after it started: inbound p99 900 us"
+    assert [one["reason"] for one in log.snapshot().all if one["rule"] == "Median"] == [
         "inbound p50 2 ms; p50 > 1ms for 3 min: certain"  # it keeps firing for two minutes
     ]
 
@@ -163,9 +167,9 @@ def test_a_state_without_lines_tells_what_is_active(tmp_path):
     for number in range(4):
         monitor.batch(number, {"b"})
     log = settled(AlertLog(None, monitor.state_folder, rules=KNOWN, names=NAMES))
-    assert shown_active(log) == monitor.active() and log.counts["firing"] == 2
-    (slow,) = (one for one in log.alerts() if one["rule"] == "Slow")
-    assert slow["reason"] == "p99 > 4ms for 3 min; what was seen is not in the file of alerts"
+    assert shown_active(log) == monitor.active() and log.snapshot().counts["firing"] == 2
+    (slow,) = (one for one in log.snapshot().all if one["rule"] == "Slow")
+    assert slow["reason"] == "p99 > 4ms for 3 min; the values are not in alerts.jsonl"
     assert slow["link"]["key"] == {"podset": "b"} and slow["end"] == time_text(START + 3 * MINUTE)
 
 
@@ -175,9 +179,9 @@ def test_lines_without_a_state_tell_what_is_active(tmp_path):
         monitor.batch(number, slow)
     log = settled(AlertLog(monitor.file, None))
     assert shown_active(log) == monitor.active()
-    assert all(one["link"] is None for one in log.alerts())
-    log.name_labels(NAMES)
-    assert log.step() and all(one["link"]["key"].keys() == {"podset"} for one in log.alerts())
+    assert all(one["link"] is None for one in log.snapshot().all)
+    named = settled(AlertLog(monitor.file, None, names=NAMES))
+    assert all(one["link"]["key"].keys() == {"podset"} for one in named.snapshot().all)
 
 
 def test_alerts_of_a_run_that_was_abandoned_are_over(tmp_path):
@@ -188,8 +192,8 @@ def test_alerts_of_a_run_that_was_abandoned_are_over(tmp_path):
     for number in range(2):
         new.batch(number, {"b"})
     log = settled(new.log())
-    assert {one["labels"]["podset"] for one in log.active()} == {"b"}
-    over = [one for one in log.alerts() if one["labels"]["podset"] == "a"]
+    assert {one["labels"]["podset"] for one in log.snapshot().active} == {"b"}
+    over = [one for one in log.snapshot().all if one["labels"]["podset"] == "a"]
     assert len(over) == 2 and {one["state"] for one in over} == {"resolved"} and over[0]["resolved"] is None
     assert "no longer active" in over[0]["reason"]
 
@@ -206,14 +210,16 @@ def test_a_torn_last_line_waits_and_damaged_lines_are_counted(tmp_path):
     log = AlertLog(monitor.file, None)
     monitor.file.write_bytes(content[:-20])
     settled(log)
-    before = log.alerts()
+    before = log.snapshot().all
     monitor.file.write_bytes(content)
     settled(log)
-    assert len(log.alerts()) == len(before) and log.alerts() != before and log.snapshot().damaged == 0
+    assert len(log.snapshot().all) == len(before) and log.snapshot().all != before and log.snapshot().damaged == 0
     with monitor.file.open("ab") as raw:
         raw.write(b"\n".join(bad) + b"\n\n")
     settled(log)
-    assert log.snapshot().damaged == len(set(bad) - {content.splitlines()[0]}) and len(log.alerts()) == len(before)
+    assert log.snapshot().damaged == len(set(bad) - {content.splitlines()[0]}) and len(log.snapshot().all) == len(
+        before
+    )
 
 
 def test_a_file_that_is_removed_or_replaced_is_noticed(tmp_path):
@@ -224,17 +230,17 @@ def test_a_file_that_is_removed_or_replaced_is_noticed(tmp_path):
     settled(log)
     content = monitor.file.read_bytes()
     monitor.file.unlink()
-    assert log.step() and log.alerts() == ()
+    assert log.step() and log.snapshot().all == ()
     monitor.file.write_bytes(content)
-    assert log.step() and len(log.alerts()) == 2
+    assert log.step() and len(log.snapshot().all) == 2
     other = tmp_path / "other"
     other.write_bytes(content.replace(b'"podset":"a"', b'"podset":"z"'))
     other.replace(monitor.file)
-    assert log.step() and {one["labels"]["podset"] for one in log.alerts()} == {"z"}
+    assert log.step() and {one["labels"]["podset"] for one in log.snapshot().all} == {"z"}
     with monitor.file.open("r+b") as raw:  # cut and written again between two looks, and longer than before
         raw.truncate(0)
         raw.write(content.replace(b'"podset":"a"', b'"podset":"another"'))
-    assert log.step() and {one["labels"]["podset"] for one in log.alerts()} == {"another"}
+    assert log.step() and {one["labels"]["podset"] for one in log.snapshot().all} == {"another"}
 
 
 def test_a_damaged_state_is_a_problem_and_what_was_known_stays(tmp_path):
@@ -242,10 +248,10 @@ def test_a_damaged_state_is_a_problem_and_what_was_known_stays(tmp_path):
     for number in range(3):
         monitor.batch(number, {"a"})
     log = settled(monitor.log())
-    before = log.alerts()
+    before = log.snapshot().all
     (monitor.state_folder / "alerts" / "7.json").write_text("{}")
     log.step()
-    assert "damaged" in log.problem and log.alerts() == before
+    assert "damaged" in log.problem and log.snapshot().all == before
     (monitor.state_folder / "alerts" / "7.json").unlink()
     log.step()
     assert log.problem is None
@@ -265,9 +271,9 @@ def test_of_too_many_alerts_those_that_are_over_longest_are_forgotten(tmp_path):
     for number in range(60):
         JsonLinesSink(file).write(number, [line(number, "firing" if number < 5 else "resolved")])
     log = settled(AlertLog(file, None, most=20))
-    assert len(log.alerts()) == 20
-    assert {one["labels"]["podset"] for one in log.active()} == {"0", "1", "2", "3", "4"}
-    assert [one["labels"]["podset"] for one in log.alerts()[5:]] == [str(n) for n in range(59, 44, -1)]
+    assert len(log.snapshot().all) == 20
+    assert {one["labels"]["podset"] for one in log.snapshot().active} == {"0", "1", "2", "3", "4"}
+    assert [one["labels"]["podset"] for one in log.snapshot().all[5:]] == [str(n) for n in range(59, 44, -1)]
 
 
 def test_what_is_asked_is_filtered_and_paged_with_the_active_ones_first(tmp_path):
@@ -279,8 +285,8 @@ def test_what_is_asked_is_filtered_and_paged_with_the_active_ones_first(tmp_path
         sink.write(number, [line(number, kind, fired=None if kind == "pending" else START + number * MINUTE)])
     log = settled(AlertLog(file, None, names=NAMES)).snapshot()
 
-    def podsets(**asked):
-        return [one["labels"]["podset"] for one in log.asked(AlertsAsked(**asked))["alerts"]]
+    def podsets(**requested):
+        return [one["labels"]["podset"] for one in log.page(AlertsRequest(**requested))["alerts"]]
 
     assert podsets() == ["2", "0", "1", "11", "10", "9", "8", "7", "6", "5", "4", "3"]
     assert podsets(offset=2, limit=3) == ["1", "11", "10"]
@@ -291,11 +297,11 @@ def test_what_is_asked_is_filtered_and_paged_with_the_active_ones_first(tmp_path
         and podsets(query="outbound") == []
         and len(podsets(query="inbound")) == 12
     )
-    told = log.asked(AlertsAsked(state="resolved", limit=2))
-    assert (told["total"], told["matching"], len(told["alerts"])) == (12, 9, 2)
-    assert told["counts"] == {"firing": 2, "pending": 1, "resolved": 9}
+    answer = log.page(AlertsRequest(state="resolved", limit=2))
+    assert (answer["total"], answer["matching"], len(answer["alerts"])) == (12, 9, 2)
+    assert answer["counts"] == {"firing": 2, "pending": 1, "resolved": 9}
     assert [one["transition"] for one in log.transitions("inbound", {"podset": "1"})] == ["pending"]
-    json.dumps(log.asked(AlertsAsked()), allow_nan=False)
+    json.dumps(log.page(AlertsRequest()), allow_nan=False)
 
 
 def test_a_fleet_tells_who_violates_and_has_no_link_to_a_key(tmp_path):
@@ -305,9 +311,9 @@ def test_a_fleet_tells_who_violates_and_has_no_link_to_a_key(tmp_path):
     )
     JsonLinesSink(tmp_path / "alerts.jsonl").write(0, [alert])
     known = {("g", "R"): KnownRule("p99 > 4ms", ("inbound",), (), 0.25)}
-    (told,) = settled(AlertLog(tmp_path / "alerts.jsonl", None, rules=known, names=NAMES)).alerts()
-    assert told["reason"] == "12 of 40 members violate, 30 % (28..32.5), at least 25 % for 1 min: certain"
-    assert told["link"] is None and told["queries"] == ["inbound"] and told["fleet"]["total"] == 40
+    (answer,) = settled(AlertLog(tmp_path / "alerts.jsonl", None, rules=known, names=NAMES)).snapshot().all
+    assert answer["reason"] == "12 of 40 members violate the condition, 30 % (28..32.5), limit 25 % for 1 min: certain"
+    assert answer["link"] is None and answer["queries"] == ["inbound"] and answer["fleet"]["total"] == 40
 
 
 def test_a_possible_alert_and_unknown_bounds_say_so(tmp_path):
@@ -318,9 +324,9 @@ def test_a_possible_alert_and_unknown_bounds_say_so(tmp_path):
     }
     JsonLinesSink(tmp_path / "alerts.jsonl").write(0, [line(0, "firing", **parts)])
     known = {("g", "R"): KnownRule("p99 > 4ms", ("inbound",), (Limit("inbound", "p99", 4000.0, ">", "R"),))}
-    (told,) = settled(AlertLog(tmp_path / "alerts.jsonl", None, rules=known)).alerts()
-    assert told["reason"] == "inbound p99 4.01 ms (3.9..unknown), perhaps above 4 ms for 1 min: possible"
-    assert told["quantities"] == {"inbound.p99": [3900.0, 4010.0, None]}
+    (answer,) = settled(AlertLog(tmp_path / "alerts.jsonl", None, rules=known)).snapshot().all
+    assert answer["reason"] == "inbound p99 4.01 ms (3.9..unknown), perhaps above 4 ms for 1 min: possible"
+    assert answer["quantities"] == {"inbound.p99": [3900.0, 4010.0, None]}
 
 
 @given(st.floats(1e-9, 1e12), st.floats(0, 0.05), st.sampled_from(["us", "ms", "s", "%", None]))
@@ -328,11 +334,14 @@ def test_an_interval_is_rounded_outward(value, width, unit):
     low, high = value * (1 - width), value * (1 + width)
     text = amount(low, value, high, unit)
     scale = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "%": 0.01, "": 1.0}
-    shown = text.split(" (")[0].partition(" ")[2]
+    displayed = text.split(" (")[0].partition(" ")[2]
     if "(" in text:
         first, last = (float(part) for part in text.split("(")[1].rstrip(")").split(".."))
-        kept = scale["" if unit == "%" else unit or ""]
-        assert first * scale[shown] <= low * kept * (1 + 1e-12) and high * kept * (1 - 1e-12) <= last * scale[shown]
+        stored = scale["" if unit == "%" else unit or ""]
+        assert (
+            first * scale[displayed] <= low * stored * (1 + 1e-12)
+            and high * stored * (1 - 1e-12) <= last * scale[displayed]
+        )
 
 
 def test_no_reason_has_a_value_outside_of_its_interval():
@@ -343,6 +352,5 @@ def test_no_reason_has_a_value_outside_of_its_interval():
 
 def test_nothing_is_there_yet_and_nothing_is_wrong(tmp_path):
     log = AlertLog(tmp_path / "alerts.jsonl", tmp_path / "state")
-    assert log.step() is False and log.alerts() == () and log.problem is None and log.known
-    assert log.counts == {"firing": 0, "pending": 0, "resolved": 0}
-    assert not AlertLog(None, None).known
+    assert log.step() is False and log.snapshot().all == () and log.problem is None
+    assert log.snapshot().counts == {"firing": 0, "pending": 0, "resolved": 0}

@@ -46,7 +46,7 @@ class Monitor:
             durationMs={"addBatch": 400, "walCommit": 20},
             stateOperators=operators,
         )
-        newest = {str(at): SimpleNamespace(end=end) for at, end in enumerate(ends)}
+        newest = {str(index): SimpleNamespace(end=end) for index, end in enumerate(ends)}
         self.health(Progress(self.batches, 0.1, refused or {}, newest, rows, [], []))
         self.batches += 1
         self.lives()
@@ -72,17 +72,17 @@ def monitor(tmp_path) -> Monitor:
 
 def test_health_tells_every_batch_and_the_totals(monitor):
     monitor.batch(rows=0, events=500, refused={"no number": 2})
-    told = monitor.log().told(monitor.now + SECOND, monitor.now - 5 * SECOND, PERIOD)
-    assert told["live"] and told["stale"] is None and told["note"] is None and told["lag_seconds"] == 6.0
-    assert [one["batch"] for one in told["batches"]] == [0, 1, 2, 3]
-    last = told["batches"][-1]
+    answer = monitor.log().snapshot().to_json(monitor.now + SECOND, monitor.now - 5 * SECOND, PERIOD)
+    assert answer["live"] and answer["stale"] is None and answer["note"] is None and answer["lag_seconds"] == 6.0
+    assert [one["batch"] for one in answer["batches"]] == [0, 1, 2, 3]
+    last = answer["batches"][-1]
     assert last["at"] == time_text(monitor.now)
     assert (last["events"], last["seconds"], last["events_per_second"]) == (500, 0.5, 1000.0)
     assert (last["rows"], last["refused"], last["late"]) == (0, 2, None)
     assert last["phases"] == pytest.approx({"find": 0, "plan": 0, "compute": 0.3, "write": 0.1, "commit": 0.02})
-    assert told["totals"] == {"events": 3500, "rows": 60, "late": None, "refused": 0, "refused_by_reason": {}}
-    assert (told["state_rows"], told["state_bytes"]) == (70, 5000)
-    json.dumps(told, allow_nan=False)
+    assert answer["totals"] == {"events": 3500, "rows": 60, "late": None, "refused": 0, "refused_by_reason": {}}
+    assert (answer["state_rows"], answer["state_bytes"]) == (70, 5000)
+    json.dumps(answer, allow_nan=False)
 
 
 def test_a_log_follows_what_is_written_and_stays_bounded(monitor):
@@ -143,11 +143,11 @@ def test_the_age_of_the_checkpoint_is_that_of_its_newest_commit(monitor):
     for number, age in ((0, 90), (1, 30)):
         (commits / str(number)).touch()
         os.utime(commits / str(number), ns=((monitor.now - age * SECOND) * 1000,) * 2)
-    assert monitor.log().told(monitor.now, None, None)["checkpoint_age_seconds"] == 30.0
+    assert monitor.log().snapshot().to_json(monitor.now, None, None)["checkpoint_age_seconds"] == 30.0
 
 
 def stale(monitor: Monitor, after: float, period: int = PERIOD, **more):
-    return monitor.log(**more).told(monitor.now + int(after * SECOND), NOON, period)["stale"]
+    return monitor.log(**more).snapshot().to_json(monitor.now + int(after * SECOND), NOON, period)["stale"]
 
 
 @pytest.mark.parametrize(
@@ -159,22 +159,22 @@ def test_results_are_stale_after_three_periods_three_batches_and_a_minute(monito
 
 
 def test_a_monitor_that_vanished_is_said_to_be_started_again(monitor):
-    told = stale(monitor, 340)
-    assert told["because"] == "the monitor has given no sign of life for 5 min 40 s"
-    assert "aomg run" in told["what_to_do"]
-    assert monitor.log().told(monitor.now + 340 * SECOND, NOON, PERIOD)["live"] is False
+    answer = stale(monitor, 340)
+    assert answer["because"] == "the monitor has given no sign of life for 5 min 40 s"
+    assert "aomg run" in answer["what_to_do"]
+    assert monitor.log().snapshot().to_json(monitor.now + 340 * SECOND, NOON, PERIOD)["live"] is False
 
 
 def test_a_monitor_that_lives_without_batches_is_told_from_one_whose_windows_stand_still(monitor):
     brought = monitor.now
     monitor.now += 100 * SECOND
     monitor.lives()
-    told = stale(monitor, 1)
-    assert "no micro-batch was done for 1 min 41 s" in told["because"] and "source" not in told["because"]
+    answer = stale(monitor, 1)
+    assert "no micro-batch finished for 1 min 41 s" in answer["because"] and "source" not in answer["because"]
     monitor.batch(rows=0)
-    told = stale(monitor, 1)
-    assert "events come, but no window was closed" in told["because"]
-    assert told["seconds"] == (monitor.now + SECOND - brought) / SECOND
+    answer = stale(monitor, 1)
+    assert "events arrive, but no window was closed" in answer["because"]
+    assert answer["seconds"] == (monitor.now + SECOND - brought) / SECOND
     monitor.batch(rows=5)
     assert stale(monitor, 1) is None
 
@@ -191,20 +191,20 @@ def test_a_monitor_that_brought_nothing_yet_has_the_same_time_for_its_first_wind
 
 def test_a_stream_that_ended_is_no_alarm_but_its_age_is_said(monitor):
     monitor.health.ended("its source ended")
-    told = monitor.log().told(monitor.now + 7200 * SECOND, NOON, PERIOD)
-    assert told["stale"] is None and told["live"] is False and told["lag_seconds"] is None
-    assert told["note"] == "the monitor ended 2 h ago: its source ended; the newest results are 2 h old"
+    answer = monitor.log().snapshot().to_json(monitor.now + 7200 * SECOND, NOON, PERIOD)
+    assert answer["stale"] is None and answer["live"] is False and answer["lag_seconds"] is None
+    assert answer["note"] == "the monitor ended 2 h ago: its source ended; the newest results are 2 h old"
     monitor.health.started()
     monitor.batch()
-    told = monitor.log().told(monitor.now + SECOND, NOON, PERIOD)
-    assert told["live"] and told["note"] is None
+    answer = monitor.log().snapshot().to_json(monitor.now + SECOND, NOON, PERIOD)
+    assert answer["live"] and answer["note"] is None
 
 
 def test_a_monitor_that_failed_is_an_alarm_at_once(monitor):
     monitor.health.ended("it failed")
-    told = monitor.log().told(monitor.now + 2 * SECOND, NOON, PERIOD)
-    assert told["stale"]["because"] == "the monitor failed 2 s ago" and "aomg run" in told["stale"]["what_to_do"]
-    assert told["live"] is False and "it failed" in told["note"]
+    answer = monitor.log().snapshot().to_json(monitor.now + 2 * SECOND, NOON, PERIOD)
+    assert answer["stale"]["because"] == "the monitor failed 2 s ago" and "aomg run" in answer["stale"]["what_to_do"]
+    assert answer["live"] is False and "it failed" in answer["note"]
     monitor.health.started()
     monitor.lives()
     assert stale(monitor, 1) is None
@@ -217,8 +217,8 @@ def test_a_monitor_that_was_started_again_has_time_for_its_first_window(monitor)
     assert stale(monitor, 1) is None
     monitor.now += 100 * SECOND
     monitor.lives()
-    told = stale(monitor, 1)
-    assert told["seconds"] == 101.0 and "no micro-batch was done for 1 min 41 s" in told["because"]
+    answer = stale(monitor, 1)
+    assert answer["seconds"] == 101.0 and "no micro-batch finished for 1 min 41 s" in answer["because"]
 
 
 def test_a_first_start_that_never_brings_a_batch_is_an_alarm_though_it_lives(tmp_path):
@@ -226,29 +226,30 @@ def test_a_first_start_that_never_brings_a_batch_is_an_alarm_though_it_lives(tmp
     running.health.started()
     running.now += 90 * SECOND
     running.lives()
-    assert "no micro-batch was done" in stale(running, 0)["because"]
+    assert "no micro-batch finished" in stale(running, 0)["because"]
 
 
 def test_a_folder_of_results_alone_is_no_alarm_but_its_age_is_said():
     log = HealthLog(None, None)
     assert log.step() is False
-    told = log.told(NOON, NOON - 3600 * SECOND, PERIOD, written=NOON - 600 * SECOND)
-    assert told["stale"] is None and told["live"] is False and told["batches"] == []
+    answer = log.snapshot().to_json(NOON, NOON - 3600 * SECOND, PERIOD, written=NOON - 600 * SECOND)
+    assert answer["stale"] is None and answer["live"] is False and answer["batches"] == []
     assert (
-        told["note"] == "only results are served, not the monitor that writes them; the newest results are 10 min old"
+        answer["note"]
+        == "this page shows a folder of results, not a running monitor; the newest results are 10 min old"
     )
 
 
 def test_a_state_folder_without_a_monitor_is_no_alarm(tmp_path):
     log = HealthLog(tmp_path / "state", tmp_path / "quarantine")
     assert log.step() is False and log.problem is None
-    told = log.told(NOON, None, None)
-    assert told["stale"] is None and told["note"] == "no monitor has run with this state folder yet"
+    answer = log.snapshot().to_json(NOON, None, None)
+    assert answer["stale"] is None and answer["note"] == "no monitor has run with this state folder yet"
 
 
 def test_the_lag_is_told_only_where_event_times_are_those_of_the_clock(monitor):
     def lag(newest_end, **more):
-        return monitor.log(**more).told(monitor.now, newest_end, PERIOD)["lag_seconds"]
+        return monitor.log(**more).snapshot().to_json(monitor.now, newest_end, PERIOD)["lag_seconds"]
 
     assert lag(monitor.now - 20 * SECOND) == 20.0
     assert lag(monitor.now - 20 * SECOND, by_clock=False) is None
@@ -275,5 +276,5 @@ def test_a_generated_stream_has_no_lag_by_its_configuration(tmp_path):
     monitor.batch()
     log = HealthLog.of(config)
     log.step()
-    told = log.told(monitor.now, monitor.now - SECOND, PERIOD)
-    assert told["lag_seconds"] is None and told["live"] is True
+    answer = log.snapshot().to_json(monitor.now, monitor.now - SECOND, PERIOD)
+    assert answer["lag_seconds"] is None and answer["live"] is True

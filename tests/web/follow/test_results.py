@@ -8,18 +8,18 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from web.made import DAY, NOON, made
-from web.stored_rows import MINUTE, row, table, told, told_by_rows
+from web.monitor_files import DAY, NOON, monitor_files
+from web.stored_rows import MINUTE, contents, contents_of_rows, row, table
 
 from aomg.monitor.results.reader import read
 from aomg.monitor.sinks.compaction import compact
 from aomg.monitor.sinks.parquet import ParquetSink
 from aomg.monitor.sinks.result_folder import days
 from aomg.web.follow import results as following
-from aomg.web.follow.results import Follower
+from aomg.web.follow.results import ResultFollower
 from aomg.web.memory.columns import in_order
 from aomg.web.memory.history import History
-from aomg.web.memory.query_rows import HeldQuery
+from aomg.web.memory.query_store import QueryStore
 
 A_DAY = DAY // MINUTE
 SMALL = {"_FIRST_ROWS": 30, "_MOST_ROWS": 30}
@@ -35,7 +35,7 @@ def write(folder: Path, batch: int, *rows: dict) -> None:
     ParquetSink(folder).write(batch, table(*rows))
 
 
-def settled(follower: Follower) -> bool:
+def settled(follower: ResultFollower) -> bool:
     """Step until nothing changes, bounded; whether anything did. What has gone is forgotten at the second look."""
     changed = False
     for _ in range(100):
@@ -49,13 +49,13 @@ def settled(follower: Follower) -> bool:
 
 
 def same_as_reading(folder: Path, history: History) -> bool:
-    return told(history) == told_by_rows(read(folder))
+    return contents(history) == contents_of_rows(read(folder))
 
 
 def test_all_that_a_monitor_wrote_is_there_and_then_what_it_writes(tmp_path):
-    monitor = made(tmp_path, keys=15, windows=12)
+    monitor = monitor_files(tmp_path, keys=15, windows=12)
     history = History()
-    follower = Follower(monitor.results, history)
+    follower = ResultFollower(monitor.results, history)
     assert settled(follower) and same_as_reading(monitor.results, history)
     assert follower.loading == (12, 12) and follower.problem is None
     assert not follower.step(), "nothing came"
@@ -73,24 +73,26 @@ def test_the_newest_windows_come_first_and_each_step_reads_some(tmp_path, monkey
     for batch in range(10):
         write(tmp_path, batch, *(row(str(key), batch * A_DAY // 4, batch) for key in range(3)))
     history = History()
-    follower = Follower(tmp_path, history)
-    seen = []
+    follower = ResultFollower(tmp_path, history)
+    observed = []
     for _ in range(20):
         if not follower.step():
             break
-        seen.append([(window.end - NOON) // MINUTE // (A_DAY // 4) for window in history.snapshot()["inbound"].windows])
-        assert follower.loading.of == 10 and follower.loading.done in (len(seen[-1]) - 1, len(seen[-1]))
-    assert seen == [[9], [7, 8, 9], [5, 6, 7, 8, 9], list(range(3, 10)), list(range(1, 10)), list(range(10))]
+        observed.append(
+            [(window.end - NOON) // MINUTE // (A_DAY // 4) for window in history.snapshot()["inbound"].windows]
+        )
+        assert follower.loading.of == 10 and follower.loading.done in (len(observed[-1]) - 1, len(observed[-1]))
+    assert observed == [[9], [7, 8, 9], [5, 6, 7, 8, 9], list(range(3, 10)), list(range(1, 10)), list(range(10))]
 
 
 def test_while_old_files_are_read_what_comes_goes_first(tmp_path, monkeypatch):
     monkeypatch.setattr(following, "_MOST_ROWS", 4)
     for batch in range(3):
-        write(tmp_path, batch, *(row(str(key), batch * 10 + at, batch) for key in range(3) for at in range(10)))
+        write(tmp_path, batch, *(row(str(key), batch * 10 + index, batch) for key in range(3) for index in range(10)))
     write(tmp_path, 3, row(end=A_DAY))
     compact(tmp_path, days(tmp_path)[0])
     history = History()
-    follower = Follower(tmp_path, history)
+    follower = ResultFollower(tmp_path, history)
     monkeypatch.setattr(follower, "_rows", 4)
     for _ in range(3):
         follower.step()
@@ -115,33 +117,33 @@ def test_whatever_is_written_replaced_and_joined_it_holds_what_reading_everythin
     """Batches of up to three days; repeated ones bring other rows, some of windows that another batch had."""
     with tempfile.TemporaryDirectory() as name, mock.patch.multiple(following, _MOST_ROWS=rows, _FIRST_ROWS=rows):
         folder, history, batch = Path(name), History(), 0
-        follower = Follower(folder, history)
+        follower = ResultFollower(folder, history)
         write(folder, 0, row("0"))
-        for what, one, two in operations:
-            if what in ("write", "repeat"):
-                batch, at = (batch + 1, batch + 1) if what == "write" else (batch, max(batch - one, 0))
-                ends = [(at + two) % 5 + day * A_DAY for day in range(min(one, 3))]
+        for subject, one, two in operations:
+            if subject in ("write", "repeat"):
+                batch, index = (batch + 1, batch + 1) if subject == "write" else (batch, max(batch - one, 0))
+                ends = [(index + two) % 5 + day * A_DAY for day in range(min(one, 3))]
                 keys = [str((seed + two + key) % 5) for key in range(two + 1)]
-                write(folder, at, *(row(key, end, at, count=seed + one + two) for key in keys for end in ends))
-            elif what == "compact" and one < len(days(folder)):
+                write(folder, index, *(row(key, end, index, count=seed + one + two) for key in keys for end in ends))
+            elif subject == "compact" and one < len(days(folder)):
                 compact(folder, days(folder)[one])
-            elif what == "look":
+            elif subject == "look":
                 for _ in range(one):
                     follower.step()
         settled(follower)
-        expected = told_by_rows(read(folder)) if any(folder.glob("day=*/*.parquet")) else {}
+        expected = contents_of_rows(read(folder)) if any(folder.glob("day=*/*.parquet")) else {}
         # joined files are known by their rows' number: as many other rows of a repeated batch would not be seen
-        assert told(history) == expected or joined_unseen(operations)
+        assert contents(history) == expected or joined_unseen(operations)
         fresh = History()
-        settled(Follower(folder, fresh))
-        assert told(fresh) == expected
+        settled(ResultFollower(folder, fresh))
+        assert contents(fresh) == expected
 
 
 @st.composite
 def differing_queries(draw):
     """Some queries, each with estimates, methods, labels, size and period of its own."""
     names = st.sampled_from(["p50", "p90", "p99", "p99_9", "below_250", "below_0_5", "below_minus_5"])
-    asked = st.fixed_dictionaries(
+    requested = st.fixed_dictionaries(
         {
             "estimates": st.lists(names, unique=True, max_size=4),
             "methods": st.lists(st.sampled_from(["band", "exact", "envelope", None]), min_size=1, max_size=2),
@@ -150,7 +152,7 @@ def differing_queries(draw):
             "period": st.integers(1, 3),
         }
     )
-    return draw(st.dictionaries(st.sampled_from("abcd"), asked, min_size=2))
+    return draw(st.dictionaries(st.sampled_from("abcd"), requested, min_size=2))
 
 
 @settings(max_examples=25)
@@ -160,53 +162,53 @@ def test_queries_that_share_files_keep_their_own_columns(queries, batches, rows,
         folder, history = Path(name), History()
         written = []
         for batch in range(batches):
-            found = [
+            result = [
                 row(
-                    tuple(str(key) for _ in asked["labels"]),
+                    tuple(str(key) for _ in requested["labels"]),
                     batch,
                     batch,
                     query,
-                    asked["labels"],
+                    requested["labels"],
                     estimates={
                         estimate: (
                             1.0 + key,
                             2.0 + key,
                             3.0 + key,
-                            asked["methods"][(key + at) % len(asked["methods"])],
+                            requested["methods"][(key + index) % len(requested["methods"])],
                         )
-                        for at, estimate in enumerate(asked["estimates"])
+                        for index, estimate in enumerate(requested["estimates"])
                     },
-                    start=NOON + (batch - asked["size"]) * MINUTE,
+                    start=NOON + (batch - requested["size"]) * MINUTE,
                 )
-                for query, asked in queries.items()
-                if batch % asked["period"] == 0
-                for key in range(2 if asked["labels"] else 1)
+                for query, requested in queries.items()
+                if batch % requested["period"] == 0
+                for key in range(2 if requested["labels"] else 1)
             ]
-            written += found
-            if found:
-                write(folder, batch, *found)
+            written += result
+            if result:
+                write(folder, batch, *result)
         write(folder, batches, row(end=A_DAY, batch=batches, query="z"))
         if is_joined:
             compact(folder, days(folder)[0])
-        follower = Follower(folder, history)
+        follower = ResultFollower(folder, history)
         settled(follower)
         assert same_as_reading(folder, history) and follower.problem is None
         snapshot = history.snapshot()
         assert set(snapshot) == {*queries, "z"}
-        for query, asked in queries.items():
+        for query, requested in queries.items():
             own = [one for one in written if one["query"] == query]
             methods = {part["method"] or "" for one in own for part in one["estimates"]}
-            assert snapshot[query].estimates == in_order(asked["estimates"])
+            assert snapshot[query].estimates == in_order(requested["estimates"])
             assert set(snapshot[query].methods) - {""} == methods - {""}
-            assert snapshot[query].keys.names == asked["labels"]
-            assert {window.end - window.start for window in snapshot[query].windows} == {asked["size"] * MINUTE}
+            assert snapshot[query].keys.names == requested["labels"]
+            assert {window.end - window.start for window in snapshot[query].windows} == {requested["size"] * MINUTE}
 
 
 def joined_unseen(operations: list) -> bool:
     """Whether batches were repeated and files joined between two looks, in whatever order."""
     since_look = set()
-    for what, *_ in operations:
-        since_look = set() if what == "look" else since_look | {what}
+    for subject, *_ in operations:
+        since_look = set() if subject == "look" else since_look | {subject}
         if {"repeat", "compact"} <= since_look:
             return True
     return False
@@ -217,7 +219,7 @@ def test_what_compaction_joined_is_not_read_again(tmp_path, monkeypatch):
         write(tmp_path, batch, row("1", batch, batch), row("2", batch, batch))
     write(tmp_path, 5, row(end=A_DAY, batch=5))
     history = History()
-    follower = Follower(tmp_path, history)
+    follower = ResultFollower(tmp_path, history)
     settled(follower)
     before = history.snapshot()
     compact(tmp_path, days(tmp_path)[0])
@@ -229,13 +231,15 @@ def test_what_compaction_joined_is_not_read_again(tmp_path, monkeypatch):
     write(tmp_path, 7, row("3", A_DAY + 1, 7))
     compact(tmp_path, days(tmp_path)[0])
     settled(follower)
-    assert same_as_reading(tmp_path, history) and ("inbound", (("podset", "3"),), NOON + 7 * MINUTE) in told(history)
+    assert same_as_reading(tmp_path, history) and ("inbound", (("podset", "3"),), NOON + 7 * MINUTE) in contents(
+        history
+    )
 
 
 def test_a_joined_file_with_more_than_was_read_is_read(tmp_path):
     write(tmp_path, 0, row("1", 0, 0))
     history = History()
-    follower = Follower(tmp_path, history)
+    follower = ResultFollower(tmp_path, history)
     settled(follower)
     write(tmp_path, 1, row("1", 1, 1))
     write(tmp_path, 2, row("1", A_DAY, 2))
@@ -249,25 +253,27 @@ def test_a_batch_that_was_repeated_after_it_was_joined_takes_its_old_rows_along(
     write(tmp_path, 1, row("1", 1, 1), row("2", 1, 1))
     write(tmp_path, 2, row("1", A_DAY, 2))
     history = History()
-    follower = Follower(tmp_path, history)
+    follower = ResultFollower(tmp_path, history)
     settled(follower)
     compact(tmp_path, days(tmp_path)[0])
     write(tmp_path, 1, row("3", 1, 1))
     settled(follower)
-    assert same_as_reading(tmp_path, history) and len(told(history)) == 3
+    assert same_as_reading(tmp_path, history) and len(contents(history)) == 3
 
 
 def test_a_repeated_batch_takes_its_old_rows_along_in_one_step(tmp_path):
     write(tmp_path, 0, row("1", 0, 0, count=5), row("2", 0, 0))
     write(tmp_path, 1, row("1", 0, 1), row("2", 1, 1))
     history = History()
-    follower = Follower(tmp_path, history)
+    follower = ResultFollower(tmp_path, history)
     settled(follower)
     write(tmp_path, 1, row("2", 1, 1, count=77))
     follower.step()
     follower.step()
     assert same_as_reading(tmp_path, history)
-    counts = {(labels[0][1], (end - NOON) // MINUTE): found[1] for (_, labels, end), found in told(history).items()}
+    counts = {
+        (labels[0][1], (end - NOON) // MINUTE): result[1] for (_, labels, end), result in contents(history).items()
+    }
     assert counts == {("1", 0): 5, ("2", 0): 10, ("2", 1): 77}, "batch 0 is heard again where batch 1 hid it"
 
 
@@ -277,14 +283,14 @@ def test_a_file_that_went_is_forgotten_but_not_while_the_folder_is_away(tmp_path
     write(folder, 1, row("2", 1, 1))
     write(folder, 2, row("3", A_DAY, 2))
     history = History()
-    follower = Follower(folder, history)
+    follower = ResultFollower(folder, history)
     settled(follower)
     first = days(folder)[0]
     (folder / f"day={first}" / "batch-0000000001.parquet").unlink()
     assert not follower.step(), "it may be in the middle of a compaction"
     assert follower.step() and same_as_reading(folder, history)
     folder.rename(tmp_path / "elsewhere")
-    assert not settled(follower) and len(told(history)) == 2 and "no folder" in follower.problem
+    assert not settled(follower) and len(contents(history)) == 2 and "does not exist" in follower.problem
     (tmp_path / "elsewhere").rename(folder)
     assert not settled(follower) and same_as_reading(folder, history)
 
@@ -293,23 +299,23 @@ def test_a_folder_that_comes_back_is_read_to_its_end(tmp_path):
     """Also a joined file of which only a part was read, and a file that was seen and was not there to be opened."""
     folder = tmp_path / "results"
     for batch in range(3):
-        write(folder, batch, *(row(str(key), batch * 10 + at, batch) for key in range(3) for at in range(10)))
+        write(folder, batch, *(row(str(key), batch * 10 + index, batch) for key in range(3) for index in range(10)))
     write(folder, 3, row(end=A_DAY, batch=3))
     compact(folder, days(folder)[0])
     history = History()
     with mock.patch.multiple(following, _FIRST_ROWS=4, _MOST_ROWS=4):
-        follower = Follower(folder, history)
+        follower = ResultFollower(folder, history)
         follower.step()
-        assert 1 < len(told(history)) < 91
+        assert 1 < len(contents(history)) < 91
         folder.rename(tmp_path / "elsewhere")
-        assert not follower.step() and follower.loading == (1, 2) and 1 < len(told(history)) < 91
+        assert not follower.step() and follower.loading == (1, 2) and 1 < len(contents(history)) < 91
         (tmp_path / "elsewhere").rename(folder)
         first = folder / f"day={days(folder)[0]}"
         first.rename(tmp_path / "aside")
         follower.step()
         (tmp_path / "aside").rename(first)
         settled(follower)
-    assert same_as_reading(folder, history) and len(told(history)) == 91
+    assert same_as_reading(folder, history) and len(contents(history)) == 91
     write(folder, 4, row("4", 0, batch=4))
     with mock.patch.object(following, "tables", side_effect=lambda *_: iter_not_found()):
         follower.step()
@@ -323,16 +329,16 @@ def iter_not_found():
 
 def test_a_folder_that_is_not_there_yet_is_waited_for(tmp_path):
     history = History()
-    follower = Follower(tmp_path / "results", history)
+    follower = ResultFollower(tmp_path / "results", history)
     assert not follower.step() and follower.loading == (0, 0)
-    assert "no folder" in follower.problem and "first results" in follower.problem
+    assert "does not exist" in follower.problem and "first results" in follower.problem
     write(tmp_path / "results", 0, row())
     assert follower.step() and follower.problem is None and history.snapshot()
 
 
 def test_a_file_instead_of_a_folder_is_said(tmp_path):
     (tmp_path / "results").write_text("no folder")
-    follower = Follower(tmp_path / "results", History())
+    follower = ResultFollower(tmp_path / "results", History())
     assert not follower.step() and "is a file; give the folder" in follower.problem
 
 
@@ -346,7 +352,7 @@ def test_a_damaged_file_is_said_and_the_others_are_read(tmp_path, content):
     else:
         damaged.write_bytes(content)
     history = History()
-    follower = Follower(tmp_path, history)
+    follower = ResultFollower(tmp_path, history)
     settled(follower)
     assert len(history.snapshot()["inbound"].windows) == 3 and follower.loading == (4, 4)
     assert str(damaged) in follower.problem and "move it away" in follower.problem
@@ -364,9 +370,9 @@ def test_a_file_whose_texts_are_torn_is_said(tmp_path):
         whole.set_column(1, whole.schema.field("labels"), torn.cast(whole.schema.field("labels").type)), file
     )
     history = History()
-    follower = Follower(tmp_path, history)
+    follower = ResultFollower(tmp_path, history)
     settled(follower)
-    assert str(file) in follower.problem and len(told(history)) == 1
+    assert str(file) in follower.problem and len(contents(history)) == 1
 
 
 class Clock:
@@ -380,32 +386,34 @@ class Clock:
 
 def refuse_rows_of(query: str, error: Exception):
     """As long as this is entered, no row of a query can be taken."""
-    real = HeldQuery.add
+    real = QueryStore.add
 
     def add(self, *given):
         if self.name == query:
             raise error
         return real(self, *given)
 
-    return mock.patch.object(HeldQuery, "add", add)
+    return mock.patch.object(QueryStore, "add", add)
 
 
 def test_rows_that_cannot_be_taken_are_said_once_and_all_others_are_shown_and_they_come_when_they_can(tmp_path, caplog):
     clock, history = Clock(), History()
-    follower = Follower(tmp_path, history, clock)
+    follower = ResultFollower(tmp_path, history, clock)
     write(tmp_path, 0, row("1", 0, 0))
     write(tmp_path, 1, row("1", 1, 1), row("1", 1, 1, "outbound"))
     write(tmp_path, 2, row("1", 2, 2))
     with refuse_rows_of("outbound", ValueError("'p90' is not in list")):
         settled(follower)
-        assert {(query, end) for query, _, end in told(history)} == {("inbound", NOON + at * MINUTE) for at in range(3)}
+        assert {(query, end) for query, _, end in contents(history)} == {
+            ("inbound", NOON + index * MINUTE) for index in range(3)
+        }
         assert "batch-0000000001.parquet cannot be read (ValueError: 'p90' is not in list)" in follower.problem
         assert "all other results are shown" in follower.problem and not follower.is_waiting
         write(tmp_path, 3, row("1", 3, 3))
         for _ in range(20):
             clock.now += 3
             follower.step()
-        assert "batch-0000000001" in follower.problem and len(told(history)) == 4
+        assert "batch-0000000001" in follower.problem and len(contents(history)) == 4
         assert len([one for one in caplog.records if "ValueError" in one.getMessage()]) == 1, "logged once"
         assert caplog.records[0].exc_info is not None, "with its trace"
     clock.now += 600
@@ -415,7 +423,7 @@ def test_rows_that_cannot_be_taken_are_said_once_and_all_others_are_shown_and_th
 
 def test_a_replaced_file_whose_rows_cannot_be_taken_takes_the_place_of_the_old_one_when_they_can(tmp_path):
     clock, history = Clock(), History()
-    follower = Follower(tmp_path, history, clock)
+    follower = ResultFollower(tmp_path, history, clock)
     write(tmp_path, 0, row("old", 0, 0), row("old", 0, 0, "outbound"))
     settled(follower)
     write(tmp_path, 0, row("new", 0, 0), row("new", 0, 0, "outbound"))
@@ -425,7 +433,7 @@ def test_a_replaced_file_whose_rows_cannot_be_taken_takes_the_place_of_the_old_o
     with refuse_rows_of("outbound", ValueError("no")):
         clock.now += 5
         settled(follower)
-        assert "ValueError: no" in follower.problem and len(told(history)) == 1
+        assert "ValueError: no" in follower.problem and len(contents(history)) == 1
     clock.now += 600
     assert settled(follower) and follower.problem is None and same_as_reading(tmp_path, history)
 
@@ -440,7 +448,7 @@ def test_a_large_file_that_was_tried_again_is_read_once(tmp_path):
     clock, history = Clock(), History()
     write(tmp_path, 0, *(row(str(key), end, 0) for key in range(10) for end in range(3)))
     with mock.patch.multiple(following, _FIRST_ROWS=4, _MOST_ROWS=4):
-        follower = Follower(tmp_path, history, clock)
+        follower = ResultFollower(tmp_path, history, clock)
         with mock.patch.object(following, "tables", side_effect=lambda *_: iter_failed()):
             settled(follower)
         clock.now += 5
@@ -453,15 +461,15 @@ def test_a_large_file_that_was_tried_again_is_read_once(tmp_path):
     assert follower.problem is None and follower.loading == (1, 1) and same_as_reading(tmp_path, history)
 
 
-@pytest.mark.parametrize("where", ["_let_go", "_newest", "_take", "_part_of"])
+@pytest.mark.parametrize("where", ["_drop_removed", "_newest", "_take", "_part_of"])
 def test_a_step_that_fails_loses_nothing(tmp_path, where):
     history = History()
     write(tmp_path, 0, *(row(str(key), end, 0) for key in range(3) for end in range(4)))
     with mock.patch.multiple(following, _FIRST_ROWS=5, _MOST_ROWS=5):
-        follower = Follower(tmp_path, history)
+        follower = ResultFollower(tmp_path, history)
         follower.step()
         write(tmp_path, 1, row("1", 9, 1))
-        with mock.patch.object(Follower, where, side_effect=RuntimeError("no")), pytest.raises(RuntimeError):
+        with mock.patch.object(ResultFollower, where, side_effect=RuntimeError("no")), pytest.raises(RuntimeError):
             for _ in range(3):
                 follower.step()
         settled(follower)
@@ -474,7 +482,7 @@ def test_files_of_others_and_hidden_ones_are_none(tmp_path):
     for name in ("notes.txt", ".batch-0000000001.parquet.partial", "part-0.parquet"):
         (day / name).write_bytes(b"mine")
     (tmp_path / "day=soon").mkdir()
-    follower = Follower(tmp_path, History())
+    follower = ResultFollower(tmp_path, History())
     settled(follower)
     assert follower.problem is None and follower.loading == (1, 1)
 
@@ -495,7 +503,7 @@ def test_files_that_are_too_old_for_the_history_are_not_opened(tmp_path):
         return real(path, **more)
 
     with mock.patch.object(following.pq, "ParquetFile", opening), mock.patch.multiple(following, **SMALL):
-        follower = Follower(tmp_path, history)
+        follower = ResultFollower(tmp_path, history)
         for _ in range(50):
             follower.step()
     ends = [(window.end - NOON) // MINUTE // (A_DAY // 4) for window in history.snapshot()["inbound"].windows]
@@ -513,7 +521,7 @@ def test_a_step_without_news_looks_at_no_file(tmp_path):
         write(tmp_path, batch, row("1", batch, batch))
     for day in tmp_path.glob("day=*"):
         os.utime(day, (1, 1))  # it has not changed for long
-    follower = Follower(tmp_path, History())
+    follower = ResultFollower(tmp_path, History())
     settled(follower)
-    with mock.patch("aomg.web.follow.result_files._listed", side_effect=AssertionError("listed")):
+    with mock.patch("aomg.web.follow.result_files._files_in", side_effect=AssertionError("listed")):
         assert not follower.step()

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
-from web.made import made
-from web.serving import serving
+from web.local_server import serving
+from web.monitor_files import monitor_files
 
 from aomg.monitor.config.secret import Secret
 from aomg.web.http import access as access_module
-from aomg.web.http import handlers as answers
+from aomg.web.http import handlers
 from aomg.web.http.access import COOKIE, Access, AccessError, cookie_of
 from aomg.web.http.guard import HEADERS
 
@@ -23,7 +23,7 @@ OTHER = "incorrect-horse-battery-stap"
 
 @pytest.fixture(scope="module")
 def monitor(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"), keys=3, windows=3)
+    return monitor_files(tmp_path_factory.mktemp("made"), keys=3, windows=3)
 
 
 @pytest.fixture(scope="module")
@@ -135,8 +135,8 @@ def test_the_token_in_an_address_opens_nothing(closed):
         assert closed.get(f"/api/status?{name}={TOKEN}").status_code == 401
 
 
-def log_in(served, told, **more):
-    return served.client.post("/login", data={"token": told}, **more)
+def log_in(served, response, **more):
+    return served.client.post("/login", data={"token": response}, **more)
 
 
 def test_logging_in_sets_a_cookie_that_scripts_and_other_sites_cannot_use(closed):
@@ -287,7 +287,7 @@ def test_no_other_name_is_ever_taken_for_this_machine(host):
 
 
 def test_every_answer_carries_the_headers_that_keep_a_browser_safe(opened, closed):
-    asked = [
+    requested = [
         opened.get("/"),
         opened.get("/api/status"),
         opened.get("/api/keys?limt=1"),
@@ -301,8 +301,8 @@ def test_every_answer_carries_the_headers_that_keep_a_browser_safe(opened, close
         closed.get("/login"),
     ]
     with opened.client.stream("GET", "/api/events") as stream:
-        asked.append(stream)
-    for answer in asked:
+        requested.append(stream)
+    for answer in requested:
         for name, value in HEADERS.items():
             assert answer.headers[name] == value
         assert "cache-control" in answer.headers
@@ -336,18 +336,18 @@ def test_the_token_is_in_no_output_of_the_server(monitor, monkeypatch, capfd, ca
     def fail(*arguments):
         raise RuntimeError("made to fail")
 
-    monkeypatch.setattr(answers, "keys_answer", fail)
-    told = []
+    monkeypatch.setattr(handlers, "keys_answer", fail)
+    response = []
     with serving(monitor.file, token=TOKEN) as served:
         for given in (TOKEN, OTHER):
             for path in ("/api/status", "/api/keys", "/nothing"):
-                told.append(served.get(path, headers={"Authorization": f"Bearer {given}"}).text)
-            told.append(log_in(served, given).text)
+                response.append(served.get(path, headers={"Authorization": f"Bearer {given}"}).text)
+            response.append(log_in(served, given).text)
             served.client.cookies.clear()
-        told.append(repr(vars(served.server)) + repr(vars(served.live)))
+        response.append(repr(vars(served.server)) + repr(vars(served.live)))
     printed = "".join(capfd.readouterr()) + caplog.text
     assert "made to fail" in printed
-    assert "something went wrong" in told[1]
-    assert "made to fail" not in "".join(told)
+    assert "the server failed" in response[1]
+    assert "made to fail" not in "".join(response)
     for secret in (TOKEN, OTHER, cookie_of(Secret(TOKEN))):
-        assert secret not in printed + "".join(told)
+        assert secret not in printed + "".join(response)

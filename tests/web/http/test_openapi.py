@@ -2,8 +2,8 @@ import re
 from pathlib import Path
 
 import pytest
-from web.made import made
-from web.serving import event_data, serving
+from web.local_server import event_data, serving
+from web.monitor_files import monitor_files
 
 from aomg.web.http.endpoints import ENDPOINTS
 from aomg.web.http.openapi import description
@@ -19,8 +19,8 @@ KINDS = {"string": str, "integer": int, "number": (int, float), "boolean": bool,
 def problems(value, shape, place="$"):
     """What of a value is not as its shape says: a small part of JSON Schema, enough for ours."""
     if "anyOf" in shape:
-        found = [problems(value, part, place) for part in shape["anyOf"]]
-        return [] if any(not part for part in found) else found[0]
+        result = [problems(value, part, place) for part in shape["anyOf"]]
+        return [] if any(not part for part in result) else result[0]
     kinds = [shape["type"]] if isinstance(shape["type"], str) else shape["type"]
     if value is None:
         return [] if "null" in kinds else [f"{place} is null"]
@@ -29,27 +29,27 @@ def problems(value, shape, place="$"):
         return [f"{place} is {value!r}, not null"]
     if not isinstance(value, KINDS[kind]) or (isinstance(value, bool) and kind != "boolean"):
         return [f"{place} is {value!r}, not {kind}"]
-    found = []
+    result = []
     if "enum" in shape and value not in shape["enum"]:
-        found.append(f"{place} is {value!r}, none of {shape['enum']}")
+        result.append(f"{place} is {value!r}, none of {shape['enum']}")
     if shape.get("format") == "date-time" and not TIME.fullmatch(value):
-        found.append(f"{place} is {value!r}, no time")
+        result.append(f"{place} is {value!r}, no time")
     if kind == "array":
         if not shape.get("minItems", 0) <= len(value) <= shape.get("maxItems", len(value)):
-            found.append(f"{place} has {len(value)} parts")
-        for at, part in enumerate(value):
-            found += problems(part, shape["items"], f"{place}[{at}]")
+            result.append(f"{place} has {len(value)} parts")
+        for index, part in enumerate(value):
+            result += problems(part, shape["items"], f"{place}[{index}]")
     if kind == "object":
         parts, others = shape.get("properties", {}), shape.get("additionalProperties", True)
-        found += [f"{place} lacks {name}" for name in shape.get("required", ()) if name not in value]
+        result += [f"{place} lacks {name}" for name in shape.get("required", ()) if name not in value]
         for name, part in value.items():
             if name in parts:
-                found += problems(part, parts[name], f"{place}.{name}")
+                result += problems(part, parts[name], f"{place}.{name}")
             elif others is False:
-                found.append(f"{place} has {name}, of which nothing is said")
+                result.append(f"{place} has {name}, of which nothing is said")
             elif isinstance(others, dict):
-                found += problems(part, others, f"{place}.{name}")
-    return found
+                result += problems(part, others, f"{place}.{name}")
+    return result
 
 
 def test_the_small_check_of_shapes_finds_what_is_wrong():
@@ -66,17 +66,17 @@ def test_the_small_check_of_shapes_finds_what_is_wrong():
 
 
 def test_every_address_is_described_and_every_description_is_served(served):
-    told = served.json("/api/openapi.json")
-    assert told["openapi"] == "3.1.0"
+    response = served.json("/api/openapi.json")
+    assert response["openapi"] == "3.1.0"
     made_routes = routes(served.live, StaticFiles())
     served_paths = {route.path for route in made_routes if route.path.startswith(("/api/", "/metrics"))}
-    assert set(told["paths"]) == served_paths == {endpoint.path for endpoint in ENDPOINTS}
+    assert set(response["paths"]) == served_paths == {endpoint.path for endpoint in ENDPOINTS}
 
 
 def test_every_parameter_that_is_taken_is_described_with_its_bounds(served):
-    told = served.json("/api/openapi.json")
+    response = served.json("/api/openapi.json")
     for endpoint in ENDPOINTS:
-        described = {one["name"]: one for one in told["paths"][endpoint.path]["get"]["parameters"]}
+        described = {one["name"]: one for one in response["paths"][endpoint.path]["get"]["parameters"]}
         names = {f"{one.name}.LABEL" if one.kind == "labels" else one.name for one in endpoint.parameters}
         assert set(described) == names
         for one in endpoint.parameters:
@@ -132,7 +132,7 @@ def test_answers_of_a_folder_that_is_empty_or_alone_are_as_described(monitor, tm
 
 
 def test_a_query_without_results_is_as_described(tmp_path):
-    waiting = made(tmp_path, keys=2, windows=0)
+    waiting = monitor_files(tmp_path, keys=2, windows=0)
     with serving(waiting.file, wait=False) as running:
         for shape in ("Status", "Keys", "HeatMap", "Alerts", "Health", "Targets"):
             assert problems(running.json(ASKED[shape][0]), SHAPES[shape]) == []
@@ -150,13 +150,13 @@ def test_errors_and_events_are_as_described(served):
 
 
 def test_answers_come_in_the_described_kind(served):
-    told = served.json("/api/openapi.json")["paths"]
+    response = served.json("/api/openapi.json")["paths"]
     labels = "?key.podset=6"
-    for path, operations in told.items():
-        asked = path + (labels if path.removesuffix(".csv") in ("/api/key", "/api/histogram") else "")
+    for path, operations in response.items():
+        requested = path + (labels if path.removesuffix(".csv") in ("/api/key", "/api/histogram") else "")
         accept = {"Accept": "application/openmetrics-text"} if path == "/metrics" else {}
         (kind,) = operations["get"]["responses"]["200"]["content"]
-        answer = served.client.head(asked, headers=accept)
+        answer = served.client.head(requested, headers=accept)
         if answer.status_code == 200:
             assert answer.headers["content-type"].split(";")[0] == kind, path
             assert ("304" in operations["get"]["responses"]) == ("etag" in answer.headers)
@@ -164,12 +164,14 @@ def test_answers_come_in_the_described_kind(served):
 
 def test_the_guide_has_every_address_and_parameter():
     rows = re.findall(r"^\| `(/(?:api|metrics)[^`]*)` \|(.*)$", GUIDE.read_text(), re.MULTILINE)
-    told = {path: set(re.findall(r"`([\w.]+)`", text)) for path, text in rows}
-    assert list(told) == list(dict.fromkeys(told)) and set(told) == {endpoint.path for endpoint in ENDPOINTS}
+    response = {path: set(re.findall(r"`([\w.]+)`", text)) for path, text in rows}
+    assert list(response) == list(dict.fromkeys(response)) and set(response) == {
+        endpoint.path for endpoint in ENDPOINTS
+    }
     for endpoint in ENDPOINTS:
         names = {f"{one.name}.LABEL" if one.kind == "labels" else one.name for one in endpoint.parameters}
         if endpoint.media == "application/json":
-            assert told[endpoint.path] == names, endpoint.path
+            assert response[endpoint.path] == names, endpoint.path
         elif endpoint.media == "text/csv":
-            whole = told[endpoint.path.removesuffix(".csv")] - told[endpoint.path]
+            whole = response[endpoint.path.removesuffix(".csv")] - response[endpoint.path]
             assert whole == names, endpoint.path

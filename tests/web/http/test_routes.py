@@ -2,19 +2,19 @@ import gzip
 import json
 import os
 import threading
-import time
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from web.made import made
-from web.serving import serving, wait_until
+from web.local_server import serving, wait_until
+from web.monitor_files import monitor_files
 
 from aomg.monitor.sinks.parquet import ParquetSink
 from aomg.monitor.sinks.result_rows import SCHEMA
-from aomg.web.http import handlers as answers
-from aomg.web.http.cache import KeptAnswers
+from aomg.web.http import handlers
+from aomg.web.http.body import Body
+from aomg.web.http.routes import response_cache
 from aomg.web.http.static_files import PAGE, StaticFiles
 
 HOSTILE = [
@@ -57,54 +57,54 @@ def hostile(tmp_path_factory):
 
 
 def test_status_tells_what_there_is(served):
-    told = served.json("/api/status")
-    assert [query["name"] for query in told["queries"]] == ["inbound", "outbound"]
-    inbound = told["queries"][0]
+    response = served.json("/api/status")
+    assert [query["name"] for query in response["queries"]] == ["inbound", "outbound"]
+    inbound = response["queries"][0]
     assert (inbound["labels"], inbound["unit"], inbound["keys"], inbound["windows"]) == (["podset"], "us", 20, 30)
     assert [one["quantile"] for one in inbound["estimates"]] == [0.5, 0.9, 0.99, 0.999]
     assert [one["title"] for one in inbound["estimates"]] == ["p50", "p90", "p99", "p99.9"]
     assert (inbound["size_seconds"], inbound["period_seconds"]) == (120.0, 15.0)
     assert inbound["newest_end"] == "2026-11-16T12:00:00Z"
-    assert told["alerts"] == {"firing": 1, "pending": 1}
-    assert told["loading"]["done"] == told["loading"]["of"] > 0
+    assert response["alerts"] == {"firing": 1, "pending": 1}
+    assert response["loading"]["done"] == response["loading"]["of"] > 0
 
 
 def test_the_worst_key_comes_first_with_its_alert(served):
-    told = served.json("/api/keys?query=inbound&sort=p99&limit=2")
-    assert (told["total"], told["matching"], len(told["rows"])) == (20, 20, 2)
-    assert told["rows"][0]["key"] == {"podset": "3"}
-    assert told["rows"][0]["alert"] == {"state": "pending", "rule": "PodsetSwitchFault", "more": 0}
+    response = served.json("/api/keys?query=inbound&sort=p99&limit=2")
+    assert (response["total"], response["matching"], len(response["rows"])) == (20, 20, 2)
+    assert response["rows"][0]["key"] == {"podset": "3"}
+    assert response["rows"][0]["alert"] == {"state": "pending", "rule": "PodsetSwitchFault", "more": 0}
     assert served.json("/api/keys?alert=firing")["rows"][0]["key"] == {"podset": "13"}
 
 
 def test_filters_of_the_overview_are_those_of_the_heat_map_and_the_csv(served):
-    asked = "query=inbound&where.podset=13&burst=true"
-    assert served.json(f"/api/keys?{asked}")["matching"] == 1
-    assert served.json(f"/api/heatmap?{asked}")["keys"] == [{"podset": "13"}]
-    lines = served.get(f"/api/keys.csv?{asked}").text.splitlines()
+    requested = "query=inbound&where.podset=13&burst=true"
+    assert served.json(f"/api/keys?{requested}")["matching"] == 1
+    assert served.json(f"/api/heatmap?{requested}")["keys"] == [{"podset": "13"}]
+    lines = served.get(f"/api/keys.csv?{requested}").text.splitlines()
     assert len(lines) == 2
     assert lines[1].startswith("13,")
 
 
 def test_a_key_comes_with_its_limits_and_alerts(served):
-    told = served.json("/api/key?query=inbound&key.podset=6")
-    assert {"estimate": "p99", "value": 4000.0, "operator": ">", "rule": "PodsetSwitchFault"} in told["limits"]
-    assert [alert["transition"] for alert in told["alerts"]] == ["pending", "firing", "resolved"]
-    assert len(told["ends"]) == 30
+    response = served.json("/api/key?query=inbound&key.podset=6")
+    assert {"estimate": "p99", "value": 4000.0, "operator": ">", "rule": "PodsetSwitchFault"} in response["limits"]
+    assert [alert["transition"] for alert in response["alerts"]] == ["pending", "firing", "resolved"]
+    assert len(response["ends"]) == 30
     short = served.json("/api/key?query=inbound&key.podset=6&from=2026-11-16T11:59:30Z&to=2026-11-16T11:59:45Z")
     assert short["ends"] == ["2026-11-16T11:59:30Z", "2026-11-16T11:59:45Z"]
 
 
 def test_a_histogram_is_made_of_the_stored_summaries(served):
-    told = served.json("/api/histogram?query=inbound&key.podset=6")
-    assert sum(bucket["count"] for bucket in told["buckets"]) == told["count"] == 12_000
-    assert (told["unit"], told["key"], told["end"]) == ("us", {"podset": "6"}, "2026-11-16T12:00:00Z")
+    response = served.json("/api/histogram?query=inbound&key.podset=6")
+    assert sum(bucket["count"] for bucket in response["buckets"]) == response["count"] == 12_000
+    assert (response["unit"], response["key"], response["end"]) == ("us", {"podset": "6"}, "2026-11-16T12:00:00Z")
 
 
 def test_alerts_are_told_by_state(served):
-    told = served.json("/api/alerts")
-    assert told["counts"] == {"firing": 1, "pending": 1, "resolved": 1}
-    assert [alert["state"] for alert in told["alerts"]] == ["firing", "pending", "resolved"]
+    response = served.json("/api/alerts")
+    assert response["counts"] == {"firing": 1, "pending": 1, "resolved": 1}
+    assert [alert["state"] for alert in response["alerts"]] == ["firing", "pending", "resolved"]
     assert served.json("/api/alerts?state=resolved&key.podset=6")["matching"] == 1
     assert served.json("/api/alerts?query=outbound&state=firing")["matching"] == 0
     assert len(served.get("/api/alerts.csv?state=pending").text.splitlines()) == 2
@@ -134,18 +134,18 @@ def test_a_folder_of_results_alone_has_no_alerts_and_says_how_to_get_them(monito
         assert alone.json("/api/status")["queries"][0]["period_seconds"] == 15.0
         assert alone.json("/api/keys")["rows"][0]["alert"] is None
         assert alone.json("/api/key?key.podset=6")["limits"] == []
-        told = alone.get("/api/alerts")
-        assert told.status_code == 404
-        assert "configuration" in told.json()["what_to_do"]
+        response = alone.get("/api/alerts")
+        assert response.status_code == 404
+        assert "configuration" in response.json()["what_to_do"]
         assert alone.get("/api/histogram?key.podset=6").status_code == 404
         assert "aomg_alerts{" not in alone.get("/metrics").text
 
 
 def test_an_empty_folder_is_served_and_filled_later(tmp_path):
-    monitor = made(tmp_path, keys=3, windows=0)
+    monitor = monitor_files(tmp_path, keys=3, windows=0)
     with serving(monitor.file, wait=False) as running:
-        told = running.json("/api/status")
-        assert [(query["name"], query["windows"]) for query in told["queries"]] == [("inbound", 0), ("outbound", 0)]
+        response = running.json("/api/status")
+        assert [(query["name"], query["windows"]) for query in response["queries"]] == [("inbound", 0), ("outbound", 0)]
         assert running.json("/api/keys")["rows"] == []
         assert running.get("/").status_code == 200
         assert running.get("/api/key?key.podset=1").status_code == 404
@@ -156,19 +156,19 @@ def test_an_empty_folder_is_served_and_filled_later(tmp_path):
 def test_a_folder_without_any_result_says_that_it_waits(tmp_path):
     with serving(tmp_path, wait=False) as running:
         assert running.json("/api/status")["queries"] == []
-        told = running.get("/api/keys")
-        assert told.status_code == 404
-        assert "no results yet" in told.json()["error"]
+        response = running.get("/api/keys")
+        assert response.status_code == 404
+        assert "no results yet" in response.json()["error"]
 
 
 def test_an_unknown_query_is_told_which_there_are(served):
-    told = served.get("/api/keys?query=inbund")
-    assert told.status_code == 404
-    assert told.json()["what_to_do"] == "did you mean inbound? there are inbound, outbound"
+    response = served.get("/api/keys?query=inbund")
+    assert response.status_code == 404
+    assert response.json()["what_to_do"] == "did you mean inbound? there are inbound, outbound"
 
 
 @pytest.mark.parametrize(
-    ("asked", "status"),
+    ("requested", "status"),
     [
         ("/api/keys?sort=p98", 400),
         ("/api/keys?limit=501", 400),
@@ -189,8 +189,8 @@ def test_an_unknown_query_is_told_which_there_are(served):
         ("/static/nothing.js", 404),
     ],
 )
-def test_errors_of_the_api_are_json_that_says_what_to_do(served, asked, status):
-    answer = served.get(asked)
+def test_errors_of_the_api_are_json_that_says_what_to_do(served, requested, status):
+    answer = served.get(requested)
     assert answer.status_code == status
     assert set(answer.json()) == {"error", "what_to_do"}
     assert answer.json()["what_to_do"]
@@ -220,7 +220,7 @@ def test_every_address_has_a_head(served):
 
 
 def test_what_a_viewer_has_already_is_not_sent_again(monitor, tmp_path):
-    own = made(tmp_path, keys=3, windows=3)
+    own = monitor_files(tmp_path, keys=3, windows=3)
     with serving(own.file) as running:
         for path in ("/api/keys", "/api/heatmap", "/api/key?key.podset=1", "/api/alerts", "/api/targets"):
             first = running.get(path)
@@ -352,9 +352,9 @@ def test_a_name_is_looked_up_and_never_joined_to_a_path(tmp_path):
 @settings(max_examples=200)
 @given(st.text(max_size=40) | st.text("./\\%2efx", max_size=12))
 def test_only_files_of_the_page_have_a_name(name):
-    found = FILES.get(name)
+    result = FILES.get(name)
     assert (
-        found is None
+        result is None
         or name == "plotly.js"
         or name in {path.relative_to(PAGE).as_posix() for path in PAGE.rglob("*.*")}
     )
@@ -380,8 +380,8 @@ def test_labels_cannot_break_out_of_json_csv_metrics_or_headers(hostile):
             answer = hostile.get(f"{path}?{name}={quote(label)}")
             assert answer.status_code == 200, answer.text
             assert "x-evil" not in answer.headers
-        told = hostile.json(f"/api/key?key.pod={quote(label)}")
-        assert told["key"] == {"pod": label}
+        response = hostile.json(f"/api/key?key.pod={quote(label)}")
+        assert response["key"] == {"pod": label}
     table = hostile.get("/api/keys.csv").text
     assert "\n=cmd" not in table and ",=cmd" not in table and '"=cmd' not in table
     metrics = hostile.get("/metrics").text
@@ -408,7 +408,7 @@ def test_a_failure_inside_is_told_without_its_trace(monitor, monkeypatch, caplog
     def fail(*arguments):
         raise RuntimeError("the secret inside")
 
-    monkeypatch.setattr(answers, "heat_map_answer", fail)
+    monkeypatch.setattr(handlers, "heat_map_answer", fail)
     with serving(monitor.file) as running:
         answer = running.get("/api/heatmap")
         assert answer.status_code == 500
@@ -437,43 +437,13 @@ def test_twenty_viewers_ask_at_once_and_each_gets_the_same_whole_answer(served):
     assert not problems
     assert len(heard) == 100
     for path in paths[:-1]:
-        assert len({json.dumps(told) for asked, told in heard if asked == path}) == 1
-
-
-def test_the_same_question_at_the_same_time_is_answered_once():
-    kept, made_by = KeptAnswers(), []
-    begin = threading.Barrier(8)
-    found = []
-
-    def make():
-        made_by.append(threading.get_ident())
-        time.sleep(0.05)
-        return b"x" * 2000
-
-    def ask():
-        begin.wait(10)
-        found.append(kept.get("q", make))
-
-    askers = [threading.Thread(target=ask, daemon=True) for _ in range(8)]
-    for asker in askers:
-        asker.start()
-    for asker in askers:
-        asker.join(10)
-    assert len(made_by) == 1
-    assert len({id(one) for one in found}) == 1
-    assert len(found) == 8
-
-
-def test_an_answer_that_fails_is_tried_again():
-    kept = KeptAnswers()
-    with pytest.raises(ZeroDivisionError):
-        kept.get("q", lambda: 1 // 0)
-    assert kept.get("q", lambda: b"fine").content == b"fine"
+        assert len({json.dumps(response) for requested, response in heard if requested == path}) == 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5000)), max_size=60))
-def test_kept_answers_are_right_and_bounded(asked):
-    kept = KeptAnswers(most_bytes=20_000)
-    for name, size in asked:
-        assert kept.get((name, size), lambda name=name, size=size: bytes([name]) * size).content == bytes([name]) * size
-        assert sum(one.size for one in kept._kept.values()) <= 20_000
+def test_cached_responses_are_right_and_bounded(requests):
+    cache = response_cache(max_bytes=20_000)
+    for name, size in requests:
+        body = cache.get((name, size), lambda name=name, size=size: Body(bytes([name]) * size))
+        assert body.content == bytes([name]) * size
+        assert sum(body.size for body in cache._values.values()) <= 20_000

@@ -7,8 +7,8 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from web.made import made
-from web.serving import event_data, serving, wait_until
+from web.local_server import event_data, serving, wait_until
+from web.monitor_files import monitor_files
 
 from aomg.web.http import sse as events
 
@@ -21,7 +21,7 @@ class FakeLive:
         self.version, self.is_dismissing = 1, False
         self.listen, self.forget = self.listeners.add, self.listeners.discard
 
-    def told(self):
+    def latest(self):
         return self.version, {"version": self.version}
 
     def change(self):
@@ -32,7 +32,7 @@ class FakeLive:
 
 @pytest.fixture
 def monitor(tmp_path):
-    return made(tmp_path, keys=14, windows=4)
+    return monitor_files(tmp_path, keys=14, windows=4)
 
 
 def test_the_first_event_comes_at_once_and_the_next_when_a_sink_wrote(monitor):
@@ -44,10 +44,10 @@ def test_the_first_event_comes_at_once_and_the_next_when_a_sink_wrote(monitor):
         assert first["newest"] == {"inbound": "2026-11-16T12:00:00Z", "outbound": "2026-11-16T12:00:00Z"}
         assert first["alerts"] == {"firing": 1, "pending": 1}
         monitor.add_window()
-        told = event_data(lines)
-        while told["newest"]["inbound"] != "2026-11-16T12:00:15Z":
-            told = event_data(lines)
-        assert told["version"] > first["version"]
+        response = event_data(lines)
+        while response["newest"]["inbound"] != "2026-11-16T12:00:15Z":
+            response = event_data(lines)
+        assert response["version"] > first["version"]
         assert served.json("/api/status")["queries"][0]["newest_end"] == "2026-11-16T12:00:15Z"
 
 
@@ -98,7 +98,7 @@ def test_twenty_viewers_all_hear_of_every_newest_version(monitor):
             viewer.join(20)
     for mine in heard:
         assert mine[-1]["newest"]["inbound"] == "2026-11-16T12:00:45Z"
-        assert [told["version"] for told in mine] == sorted({told["version"] for told in mine})
+        assert [response["version"] for response in mine] == sorted({response["version"] for response in mine})
 
 
 def test_the_server_ends_though_streams_are_open(monitor):
@@ -127,8 +127,8 @@ def test_a_viewer_that_does_not_read_holds_nobody_up(monitor):
                 lines = stream.iter_lines()
                 for _ in range(50):
                     last = event_data(lines)["version"]
-                    served.live._now = SimpleNamespace(**{**vars(served.live.now()), "version": last + 1})
-                    served.live._tell()
+                    served.live._snapshot = SimpleNamespace(**{**vars(served.live.snapshot()), "version": last + 1})
+                    served.live._notify()
                 assert event_data(lines)["version"] == last + 1
 
 
@@ -143,7 +143,7 @@ def version_of(text):
 def test_a_slow_viewer_is_told_of_the_newest_version_only():
     async def slow():
         live = FakeLive()
-        stream = events.changes(live, live.told)
+        stream = events.changes(live, live.latest)
         assert await anext(stream) == "retry: 1000\n\n"
         assert version_of(await anext(stream)) == 1
         for _ in range(1000):
@@ -168,14 +168,14 @@ def test_a_change_between_two_looks_is_not_lost():
         live = FakeLive()
         calls = []
 
-        def told():
-            before = live.told()
+        def response():
+            before = live.latest()
             if len(calls) < 3:
                 calls.append(before)
                 live.change()
             return before
 
-        stream = events.changes(live, told)
+        stream = events.changes(live, response)
         await anext(stream)
         versions = [version_of(await anext(stream)) for _ in range(4)]
         assert versions == [1, 2, 3, 4]
@@ -187,7 +187,7 @@ def test_a_change_between_two_looks_is_not_lost():
 def test_a_quiet_stream_says_now_and_then_that_it_is_still_there():
     async def quiet():
         live = FakeLive()
-        stream = events.changes(live, live.told, beat=0.01)
+        stream = events.changes(live, live.latest, beat=0.01)
         await anext(stream), await anext(stream)
         assert await anext(stream) == ": still here\n\n"
         assert await anext(stream) == ": still here\n\n"
@@ -203,7 +203,7 @@ def test_a_quiet_stream_says_now_and_then_that_it_is_still_there():
 def test_the_stream_ends_when_the_server_does():
     async def ending():
         live = FakeLive()
-        stream = events.changes(live, live.told)
+        stream = events.changes(live, live.latest)
         await anext(stream), await anext(stream)
         live.is_dismissing = True
         live.change()
@@ -217,7 +217,7 @@ def test_a_viewer_whose_loop_is_gone_does_not_stop_the_follower():
     live = FakeLive()
 
     async def leave():
-        stream = events.changes(live, live.told)
+        stream = events.changes(live, live.latest)
         await anext(stream)
         live.forget = lambda listener: None
         await stream.aclose()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from web.stored_rows import MINUTE, NOON, row, table, told, told_by_rows
+from web.stored_rows import MINUTE, NOON, contents, contents_of_rows, row, table
 
 from aomg.web.memory.history import History
 
@@ -12,7 +12,7 @@ from aomg.web.memory.history import History
 @st.composite
 def some_rows(draw, most=25):
     """Rows of two queries, few keys and ends, some written again by later batches; some lack an estimate."""
-    found = []
+    result = []
     for query, end, batch in draw(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 4), st.integers(0, 4)))):
         for key in draw(st.lists(st.sampled_from(["1", "2", "10", "", "x"]), unique=True, max_size=4)):
             low, width = draw(st.floats(0, 1e6)), draw(st.floats(0, 1e3))
@@ -20,8 +20,8 @@ def some_rows(draw, most=25):
             method = draw(st.sampled_from(["band", "exact", None]))
             estimates = dict.fromkeys(names, (low, low + width / 2, low + width, method))
             more = {"count": draw(st.integers(0, 1 << 40)), "burst": draw(st.booleans())}
-            found.append(row(key, end, batch, query, estimates=estimates, **more))
-    unique = {(one["query"], one["labels"][0], one["end"], one["batch"]): one for one in found}
+            result.append(row(key, end, batch, query, estimates=estimates, **more))
+    unique = {(one["query"], one["labels"][0], one["end"], one["batch"]): one for one in result}
     return list(unique.values())[:most]
 
 
@@ -29,12 +29,12 @@ def some_rows(draw, most=25):
 def test_whatever_the_order_in_which_rows_come_the_newest_batch_counts(rows, data):
     shuffled = data.draw(st.permutations(rows))
     history = History()
-    at = 0
-    while at < len(shuffled):
+    index = 0
+    while index < len(shuffled):
         size = data.draw(st.integers(1, 6))
-        history.add(table(*shuffled[at : at + size]))
-        at += size
-    assert told(history) == told_by_rows(table(*rows))
+        history.add(table(*shuffled[index : index + size]))
+        index += size
+    assert contents(history) == contents_of_rows(table(*rows))
     assert history.bytes() > 0 or not rows
     assert not history.add(table(*rows)), "what is known changes nothing"
 
@@ -45,8 +45,8 @@ numbers = st.floats(allow_nan=False, width=64)
 @given(st.lists(st.tuples(numbers, numbers, numbers).map(sorted), min_size=1, max_size=20))
 def test_bounds_hold_after_they_were_rounded(bounds):
     rows = [
-        row(str(at), estimates={"p99": (low, value, high)}, min=low, max=high)
-        for at, (low, value, high) in enumerate(bounds)
+        row(str(index), estimates={"p99": (low, value, high)}, min=low, max=high)
+        for index, (low, value, high) in enumerate(bounds)
     ]
     history = History()
     history.add(table(*rows))
@@ -56,13 +56,13 @@ def test_bounds_hold_after_they_were_rounded(bounds):
     assert window.numbers.dtype == np.float32
     assert (low <= value).all() and (value <= high).all()
     for number, (exact_low, exact, exact_high) in enumerate(bounds):
-        at = window.row(query.keys.number({"podset": str(number)}))
-        assert float(low[at]) <= exact_low and exact_high <= float(high[at])
+        index = window.row(query.keys.number({"podset": str(number)}))
+        assert float(low[index]) <= exact_low and exact_high <= float(high[index])
         with np.errstate(over="ignore"):
-            assert value[at] == np.float32(exact)
-            assert float(np.nextafter(low[at], np.float32(np.inf))) > exact_low, "and no wider than they must be"
-            assert float(np.nextafter(high[at], np.float32(-np.inf))) < exact_high
-        assert float(window.minimum[at]) <= exact_low and exact_high <= float(window.maximum[at])
+            assert value[index] == np.float32(exact)
+            assert float(np.nextafter(low[index], np.float32(np.inf))) > exact_low, "and no wider than they must be"
+            assert float(np.nextafter(high[index], np.float32(-np.inf))) < exact_high
+        assert float(window.minimum[index]) <= exact_low and exact_high <= float(window.maximum[index])
 
 
 def test_a_row_that_lacks_numbers_is_kept_without_them():
@@ -72,9 +72,9 @@ def test_a_row_that_lacks_numbers_is_kept_without_them():
     query = history.snapshot()["inbound"]
     window = query.newest
     assert len(window) == 3 and len(history.snapshot()) == 1
-    at = window.rows([query.keys.number({"podset": name}) for name in "24"])
-    assert np.isnan(window.numbers[at]).all() and window.count[at].tolist() == [0, 10]
-    assert np.isnan(window.minimum[at[0]]) and query.methods[window.methods[at[0], 0]] == ""
+    index = window.rows([query.keys.number({"podset": name}) for name in "24"])
+    assert np.isnan(window.numbers[index]).all() and window.count[index].tolist() == [0, 10]
+    assert np.isnan(window.minimum[index[0]]) and query.methods[window.methods[index[0], 0]] == ""
 
 
 @given(
@@ -99,8 +99,8 @@ def test_the_newest_windows_that_fit_stay_whatever_the_order(windows, keys, room
         changed = history.add(table(*part))
         assert changed == (history.snapshot() is not before)
         assert history.bytes() <= most
-    kept = [(window.end - NOON) // MINUTE for window in history.snapshot()["inbound"].windows]
-    assert kept == sorted(windows)[-(room + 1) :]
+    stored = [(window.end - NOON) // MINUTE for window in history.snapshot()["inbound"].windows]
+    assert stored == sorted(windows)[-(room + 1) :]
     assert all(len(window) == keys for window in history.snapshot()["inbound"].windows)
 
 
@@ -118,7 +118,7 @@ def test_keys_that_are_in_no_window_any_more_go():
     history = History(most_bytes=100_000)
     most, renumbered = 0, 0
     for end in range(300):
-        rows = [row("always", end, count=end), *(row(f"pod {end} {at}", end) for at in range(10))]
+        rows = [row("always", end, count=end), *(row(f"pod {end} {index}", end) for index in range(10))]
         history.add(table(*rows))
         query = history.snapshot()["inbound"]
         renumbered += len(query.keys) < most
@@ -127,7 +127,7 @@ def test_keys_that_are_in_no_window_any_more_go():
         for window in (query.windows[0], query.newest):
             named = {query.keys.labels(key)["podset"] for key in window.keys.tolist()}
             number = (window.end - NOON) // MINUTE
-            assert named == {"always", *(f"pod {number} {at}" for at in range(10))}
+            assert named == {"always", *(f"pod {number} {index}" for index in range(10))}
             always = window.row(query.keys.number({"podset": "always"}))
             assert window.count[always] == number
     used = sum(len(window) - 1 for window in query.windows) + 1
@@ -140,15 +140,15 @@ def test_a_snapshot_never_changes():
     history.add(table(row("1"), row("2")))
     before = history.snapshot()
     query, window = before["inbound"], before["inbound"].newest
-    kept = told(history)
+    stored = contents(history)
     for end in range(200):
-        history.add(table(row("1", end, batch=1, count=99), *(row(f"{end} {at}", end) for at in range(5))))
+        history.add(table(row("1", end, batch=1, count=99), *(row(f"{end} {index}", end) for index in range(5))))
     assert history.snapshot()["inbound"].windows[0].end > window.end
     assert before == {"inbound": query} and query.windows == (window,) and len(query.keys) == 2
     assert window.count.tolist() == [10, 10] and query.keys.labels(1) == {"podset": "2"}
     frozen = History()
     frozen._snapshot = before
-    assert told(frozen) == kept
+    assert contents(frozen) == stored
     for part in window.parts():
         with pytest.raises(ValueError, match="read-only"):
             part[:] = 0
@@ -171,7 +171,7 @@ def test_others_read_whole_windows_while_one_adds():
     reader.start()
     try:
         for end in range(100):
-            history.add(table(*(row(f"{end // 10} {at}", end, count=end) for at in range(20))))
+            history.add(table(*(row(f"{end // 10} {index}", end, count=end) for index in range(20))))
     finally:
         ended.set()
         reader.join()
@@ -209,13 +209,13 @@ def test_labels_are_called_as_the_newest_rows_call_them():
 
 def test_rows_are_found_by_key():
     history = History()
-    history.add(table(*(row(str(at), end) for end in (0, 1) for at in range(end, 9, 2))))
+    history.add(table(*(row(str(index), end) for end in (0, 1) for index in range(end, 9, 2))))
     query = history.snapshot()["inbound"]
     window = query.newest
-    numbers = [query.keys.number({"podset": str(at)}) for at in range(9)]
-    found = window.rows(np.array(numbers))
-    assert (found >= 0).tolist() == [at % 2 == 1 for at in range(9)]
-    assert [window.row(number) for number in numbers] == [at if at >= 0 else None for at in found.tolist()]
+    numbers = [query.keys.number({"podset": str(index)}) for index in range(9)]
+    result = window.rows(np.array(numbers))
+    assert (result >= 0).tolist() == [index % 2 == 1 for index in range(9)]
+    assert [window.row(number) for number in numbers] == [index if index >= 0 else None for index in result.tolist()]
     assert window.row(1000) is None and window.rows([1000]).tolist() == [-1]
 
 
@@ -232,11 +232,11 @@ def test_rows_that_are_forgotten_go_and_no_others(rows, first, last, ends):
     history.add(table(*once.values()))
     span = (NOON + ends[0] * MINUTE, NOON + ends[1] * MINUTE)
     history.forget((first, last), span)
-    kept = [one for one in once.values() if not (first <= one["batch"] <= last and span[0] <= one["end"] < span[1])]
-    assert told(history) == told_by_rows(table(*kept))
+    stored = [one for one in once.values() if not (first <= one["batch"] <= last and span[0] <= one["end"] < span[1])]
+    assert contents(history) == contents_of_rows(table(*stored))
     assert not history.overrode
     fresh = History()
     fresh.add(table(*once.values()))
-    gone = [one for one in once.values() if one not in kept]
+    gone = [one for one in once.values() if one not in stored]
     fresh.add(table(*gone), instead_of=((first, last), span))
-    assert told(fresh) == told_by_rows(table(*once.values()))
+    assert contents(fresh) == contents_of_rows(table(*once.values()))

@@ -52,15 +52,17 @@ def test_an_empty_text_finds_the_key_without_a_value_unless_one_has_an_empty_tex
 
 @given(keys=keys_of_two, search=st.one_of(label, st.text(max_size=2)), where=st.one_of(st.none(), label))
 def test_search_and_filter_find_what_looking_at_each_key_finds(keys, search, where):
-    _, found, _ = numbered(keys)
+    _, result, _ = numbered(keys)
     search = search or ""
-    asked = {} if where is None else {"src": where}
-    mask = found.matching(search, asked)
-    for number in range(len(found)):
-        src, dst = found.labels(number).values()
+    requested = {} if where is None else {"src": where}
+    mask = result.matching(search, requested)
+    for number in range(len(result)):
+        src, dst = result.labels(number).values()
         fits = where is None or (src or "") == where if where == "" or src is not None else where is None
-        has = any(search.casefold() in (text or "").casefold() for text in (src, dst) if text is not None) or not search
-        assert mask[number] == (fits and has)
+        contains = (
+            any(search.casefold() in (text or "").casefold() for text in (src, dst) if text is not None) or not search
+        )
+        assert mask[number] == (fits and contains)
 
 
 def test_a_label_that_keys_do_not_have_matches_none():
@@ -81,7 +83,7 @@ def test_order_is_natural(numbers):
     _, keys, _ = numbered([(f"{name}{number}",) for name, number in numbers], names=("pod",))
     ranks = keys.order()
     assert sorted(ranks.tolist()) == list(range(len(numbers)))
-    by_rank = [keys.labels(at)["pod"] for at in np.argsort(ranks)]
+    by_rank = [keys.labels(index)["pod"] for index in np.argsort(ranks)]
     assert by_rank == sorted(by_rank, key=natural)
 
 

@@ -28,9 +28,9 @@ def parts(node):
 
 def questions(board):
     """Every expression of a dashboard: of panels, of variables, of annotations."""
-    found = [part for name, part in parts(board) if name in ("expr", "definition") and isinstance(part, str)]
-    found += [part for name, part in parts(board["templating"]) if name == "query" and isinstance(part, str)]
-    return sorted({one for one in found if one != "prometheus"})
+    result = [part for name, part in parts(board) if name in ("expr", "definition") and isinstance(part, str)]
+    result += [part for name, part in parts(board["templating"]) if name == "query" and isinstance(part, str)]
+    return sorted({one for one in result if one != "prometheus"})
 
 
 EXPRESSIONS = {name: questions(board) for name, board in BOARDS.items()}
@@ -39,32 +39,32 @@ EXPRESSIONS["rules"] = [rule["expr"] for group in RULES["groups"] for rule in gr
 
 def exported():
     """Every metric that is exported, with the names of its labels."""
-    found = {}
+    result = {}
     for name, labels in re.findall(r"^(\w+)(?:\{(.*)\})? \S+$", exposition(example())[0].decode(), re.MULTILINE):
-        found.setdefault(name, set()).update(re.findall(r'(\w+)="', labels))
-    return found
+        result.setdefault(name, set()).update(re.findall(r'(\w+)="', labels))
+    return result
 
 
 @pytest.mark.parametrize("place", EXPRESSIONS)
 def test_every_metric_and_label_that_is_asked_for_is_exported(place):
-    there = exported()
+    present = exported()
     assert EXPRESSIONS[place]
     for expression in EXPRESSIONS[place]:
         names = set(re.findall(r"\b(?:aomg_\w+|up\b)", expression))
         assert names, expression
-        assert names <= {*there, "up"}, expression
+        assert names <= {*present, "up"}, expression
         for name, selector in re.findall(r"\b(aomg_\w+)\{([^}]*)\}", expression):
-            asked = set(re.findall(r"([$\w]+)\s*(?:=~|!~|!=|=)\s*\"", selector)) - {"$label"}
-            assert asked <= there[name] | OF_SCRAPING, f"{name} in {expression}"
+            requested = set(re.findall(r"([$\w]+)\s*(?:=~|!~|!=|=)\s*\"", selector)) - {"$label"}
+            assert requested <= present[name] | OF_SCRAPING, f"{name} in {expression}"
         for listed in re.findall(r"\b(?:by|without|ignoring|on)\s*\(([\w\s,]*)\)", expression):
-            asked = {one.strip() for one in listed.split(",")} - {""}
-            assert asked <= set.union(*there.values()) | OF_SCRAPING, expression
+            requested = {one.strip() for one in listed.split(",")} - {""}
+            assert requested <= set.union(*present.values()) | OF_SCRAPING, expression
 
 
 def test_every_metric_is_shown_or_watched_somewhere():
-    asked = set(re.findall(r"\baomg_\w+", " ".join(one for found in EXPRESSIONS.values() for one in found)))
+    requested = set(re.findall(r"\baomg_\w+", " ".join(one for result in EXPRESSIONS.values() for one in result)))
     bounds = {"aomg_share_below_low", "aomg_share_below_high", "aomg_target_headroom", "aomg_target_headroom_high"}
-    assert set(exported()) - asked == bounds
+    assert set(exported()) - requested == bounds
 
 
 @pytest.mark.parametrize("name", BOARDS)
@@ -94,12 +94,16 @@ def test_a_dashboard_leads_nowhere_outside(name):
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_the_panels_of_a_dashboard_do_not_overlap(name):
-    taken = set()
+    selected = set()
     for panel in BOARDS[name]["panels"]:
-        at = panel["gridPos"]
-        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
-        assert not cells & taken and max(x for x, _ in cells) < 24
-        taken |= cells
+        index = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(index["x"], index["x"] + index["w"])
+            for y in range(index["y"], index["y"] + index["h"])
+        }
+        assert not cells & selected and max(x for x, _ in cells) < 24
+        selected |= cells
 
 
 def test_dashboards_take_only_labels_of_keys_for_labels_of_keys():

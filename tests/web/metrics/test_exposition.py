@@ -29,53 +29,53 @@ def read(metrics, accept=OPENMETRICS):
     text = exposition(metrics, accept)[0].decode()
     families = list((read_openmetrics if accept == OPENMETRICS else read_classic)(text))
     samples = [sample for family in families for sample in family.samples]
-    found = {(sample.name, frozenset(sample.labels.items())): sample.value for sample in samples}
-    assert len(found) == len(samples), "a series comes twice"
-    return found
+    result = {(sample.name, frozenset(sample.labels.items())): sample.value for sample in samples}
+    assert len(result) == len(samples), "a series comes twice"
+    return result
 
 
-def of(found, name):
+def of(result, name):
     """The series of one name, as a list of (labels, value)."""
-    return [(dict(labels), value) for (told, labels), value in found.items() if told == name]
+    return [(dict(labels), value) for (answer, labels), value in result.items() if answer == name]
 
 
-def value(found, name, **labels):
-    return found[name, frozenset(labels.items())]
+def value(result, name, **labels):
+    return result[name, frozenset(labels.items())]
 
 
 # -- what is told ------------------------------------------------------------------------------------------------------
 
 
 def test_every_number_of_a_moment_is_told_with_its_name_and_labels():
-    found = read(example())
+    result = read(example())
     inbound = {"query": "inbound", "podset": "6"}
     for name, expected in (("aomg_quantile_low", 4280), ("aomg_quantile", 4310), ("aomg_quantile_high", 4350)):
-        assert value(found, name, **inbound, quantile="0.99", unit="us") == expected
-    assert value(found, "aomg_quantile", **inbound, quantile="0.999", unit="us") == 8100
-    assert value(found, "aomg_share_below_low", **inbound, threshold="4000") == 0.96875
-    assert value(found, "aomg_window_events", **inbound) == 3000
-    assert value(found, "aomg_window_burst", **inbound) == 0
-    assert value(found, "aomg_window_burst", query="outbound", podset="13") == 1
-    assert value(found, "aomg_window_end_seconds", query="inbound") == END / SECOND
-    assert value(found, "aomg_window_keys", query="inbound") == 2
-    assert value(found, "aomg_alerts", state="firing") == value(found, "aomg_alerts", state="pending") == 1
-    assert of(found, "aomg_alert_firing") == [
+        assert value(result, name, **inbound, quantile="0.99", unit="us") == expected
+    assert value(result, "aomg_quantile", **inbound, quantile="0.999", unit="us") == 8100
+    assert value(result, "aomg_share_below_low", **inbound, threshold="4000") == 0.96875
+    assert value(result, "aomg_window_events", **inbound) == 3000
+    assert value(result, "aomg_window_burst", **inbound) == 0
+    assert value(result, "aomg_window_burst", query="outbound", podset="13") == 1
+    assert value(result, "aomg_window_end_seconds", query="inbound") == END / SECOND
+    assert value(result, "aomg_window_keys", query="inbound") == 2
+    assert value(result, "aomg_alerts", state="firing") == value(result, "aomg_alerts", state="pending") == 1
+    assert of(result, "aomg_alert_firing") == [
         ({"alertname": "PodsetSwitchFault", "alertgroup": "network", "podset": "6", "severity": "page"}, 1)
     ]
     room = {"target": "inbound_p99", "group": "network", "podset": "6"}
-    parts = [value(found, f"aomg_target_headroom{part}", **room) for part in ("_low", "", "_high")]
+    parts = [value(result, f"aomg_target_headroom{part}", **room) for part in ("_low", "", "_high")]
     assert parts == [0.13, 0.138, 0.144]
-    assert value(found, "aomg_events_total") == 900_000
-    assert value(found, "aomg_late_events_total") == 12
-    assert value(found, "aomg_refused_rows_total", reason='a "line"\ncannot be read') == 2
-    assert value(found, "aomg_batch_seconds") == 2.5, "of the newest micro-batch"
-    assert value(found, "aomg_batch_phase_seconds", phase="judge") == 0.25
-    assert value(found, "aomg_undelivered_alerts", receiver="webhook 1") == 2
-    assert value(found, "aomg_lag_seconds") == 17.5
-    assert value(found, "aomg_results_stale") == 0 and value(found, "aomg_monitor_live") == 1
-    assert value(found, "aomg_follower_failing", follower="alerts") == 1
-    assert value(found, "aomg_follower_failing", follower="results") == 0
-    assert {name.removesuffix("_total") for name, _ in found} == set(MEANINGS), "every metric that there is"
+    assert value(result, "aomg_events_total") == 900_000
+    assert value(result, "aomg_late_events_total") == 12
+    assert value(result, "aomg_refused_rows_total", reason='a "line"\ncannot be read') == 2
+    assert value(result, "aomg_batch_seconds") == 2.5, "of the newest micro-batch"
+    assert value(result, "aomg_batch_phase_seconds", phase="judge") == 0.25
+    assert value(result, "aomg_undelivered_alerts", receiver="webhook 1") == 2
+    assert value(result, "aomg_lag_seconds") == 17.5
+    assert value(result, "aomg_results_stale") == 0 and value(result, "aomg_monitor_live") == 1
+    assert value(result, "aomg_follower_failing", follower="alerts") == 1
+    assert value(result, "aomg_follower_failing", follower="results") == 0
+    assert {name.removesuffix("_total") for name, _ in result} == set(MEANINGS), "every metric that there is"
 
 
 def test_results_that_are_stale_are_told_as_one():
@@ -87,17 +87,17 @@ def test_a_monitor_that_ended_is_told_as_zero_and_one_that_nobody_knows_of_not_a
     ended = {**HEALTH, "live": False}
     assert value(read(Metrics({}, health=ended)), "aomg_monitor_live") == 0
     unknown = {**HEALTH, "live": False, "batches": [], "totals": {"events": 0, "rows": 0, "late": None}}
-    found = read(Metrics({}, health=unknown))
-    assert not of(found, "aomg_monitor_live") and not of(found, "aomg_events_total")
+    result = read(Metrics({}, health=unknown))
+    assert not of(result, "aomg_monitor_live") and not of(result, "aomg_events_total")
 
 
 def test_of_a_folder_of_results_alone_only_windows_are_told():
-    found = read(Metrics(histories([row({"podset": "6"}, **P99)])))
-    assert {name for name, _ in found} == {
+    result = read(Metrics(histories([row({"podset": "6"}, **P99)])))
+    assert {name for name, _ in result} == {
         "aomg_quantile", "aomg_quantile_low", "aomg_quantile_high", "aomg_window_events", "aomg_window_burst",
         "aomg_window_end_seconds", "aomg_window_keys", "aomg_series_left_out",
     }  # fmt: skip
-    assert "unit" not in of(found, "aomg_quantile")[0][0]
+    assert "unit" not in of(result, "aomg_quantile")[0][0]
 
 
 def test_nothing_at_all_is_an_empty_text_that_can_be_read():
@@ -111,16 +111,16 @@ def test_what_is_not_known_is_left_out_and_an_endless_bound_is_told():
         row({"podset": "2"}, p50=(1.0, 2.0, 3.0), p99=(-math.inf, 5.0, math.inf)),
     ]
     health = {"stale": None, "lag_seconds": None, "batches": [], "totals": {"late": None}, "undelivered": {}}
-    found = read(Metrics(histories(rows), targets=[target((None, 0.5, None))], health=health))
-    assert of(found, "aomg_quantile") == [
+    result = read(Metrics(histories(rows), targets=[target((None, 0.5, None))], health=health))
+    assert of(result, "aomg_quantile") == [
         ({"query": "inbound", "podset": "1", "quantile": "0.99"}, 5.0),
         ({"query": "inbound", "podset": "2", "quantile": "0.5"}, 2.0),
         ({"query": "inbound", "podset": "2", "quantile": "0.99"}, 5.0),
     ]
-    assert [number for _, number in of(found, "aomg_quantile_low")] == [1.0, -math.inf]
-    assert [number for _, number in of(found, "aomg_quantile_high")] == [3.0, math.inf]
-    assert not of(found, "aomg_target_headroom_low") and not of(found, "aomg_lag_seconds")
-    assert not any(math.isnan(number) for number in found.values())
+    assert [number for _, number in of(result, "aomg_quantile_low")] == [1.0, -math.inf]
+    assert [number for _, number in of(result, "aomg_quantile_high")] == [3.0, math.inf]
+    assert not of(result, "aomg_target_headroom_low") and not of(result, "aomg_lag_seconds")
+    assert not any(math.isnan(number) for number in result.values())
 
 
 def test_only_the_newest_window_of_a_query_is_told():
@@ -130,8 +130,8 @@ def test_only_the_newest_window_of_a_query_is_told():
 
 @given(st.lists(st.floats(1e-6, 1e9), min_size=3, max_size=3).map(sorted))
 def test_the_exact_value_is_never_outside_of_the_interval_that_is_told(bounds):
-    found = read(Metrics(histories([row({"podset": "6"}, p99=tuple(bounds))])))
-    (_, low), (_, middle), (_, high) = (of(found, f"aomg_quantile{part}")[0] for part in ("_low", "", "_high"))
+    result = read(Metrics(histories([row({"podset": "6"}, p99=tuple(bounds))])))
+    (_, low), (_, middle), (_, high) = (of(result, f"aomg_quantile{part}")[0] for part in ("_low", "", "_high"))
     assert low <= bounds[0] and bounds[2] <= high and low <= middle <= high
     assert middle == pytest.approx(bounds[1], rel=1e-6)
 
@@ -177,16 +177,16 @@ def _comparable(family):
 
 @given(st.lists(texts | st.sampled_from([*OURS, "a_b", "a-b", "a.b", "a_b_2", "key_job", "__name__", "9", "größe"])))
 def test_names_are_what_prometheus_takes_none_of_ours_and_as_many_as_before(names):
-    told = label_names(names)
-    assert set(told) == set(names) and len(set(told.values())) == len(set(names))
-    for name in told.values():
+    answer = label_names(names)
+    assert set(answer) == set(names) and len(set(answer.values())) == len(set(names))
+    for name in answer.values():
         assert re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name) and not name.startswith("__") and name not in OURS
-    assert label_names(reversed(names)) == told, "whatever their order is"
+    assert label_names(reversed(names)) == answer, "whatever their order is"
 
 
 def test_names_that_need_no_change_keep_it_even_if_others_become_equal_to_them():
-    told = label_names(["rack.no", "rack_no", "job", "key_job"])
-    assert told == {"rack.no": "rack_no_2", "rack_no": "rack_no", "job": "key_job_2", "key_job": "key_job"}
+    answer = label_names(["rack.no", "rack_no", "job", "key_job"])
+    assert answer == {"rack.no": "rack_no_2", "rack_no": "rack_no", "job": "key_job_2", "key_job": "key_job"}
 
 
 def test_labels_without_a_value_are_left_out():
@@ -196,24 +196,24 @@ def test_labels_without_a_value_are_left_out():
 def test_a_key_cannot_pass_for_another_series_or_break_a_line():
     evil = 'x"} 0\naomg_quantile{query="inbound",quantile="0.99"} 1\n# EOF\n'
     rows = [row({"query": evil, "quantile": "0.5", "__name__": "up", "le": "\\"}, **P99)]
-    found = read(Metrics(histories(rows)))
+    result = read(Metrics(histories(rows)))
     labels = {"key_query": evil, "key_quantile": "0.5", "key___name__": "up", "key_le": "\\"}
-    assert of(found, "aomg_quantile") == [({"query": "inbound", "quantile": "0.99", **labels}, 4310)]
+    assert of(result, "aomg_quantile") == [({"query": "inbound", "quantile": "0.99", **labels}, 4310)]
 
 
 def test_keys_that_become_equal_are_told_once_and_the_others_are_counted():
     rows = [row({"host": host}, count=count, **P99) for host, count in [("", 1), ("a", 2), (None, 3)]]
-    found = read(Metrics(histories(rows)))
-    assert len(of(found, "aomg_window_events")) == 2
-    assert value(found, "aomg_series_left_out", query="inbound") == 5
+    result = read(Metrics(histories(rows)))
+    assert len(of(result, "aomg_window_events")) == 2
+    assert value(result, "aomg_series_left_out", query="inbound") == 5
 
 
 @given(st.lists(label_sets, min_size=1, max_size=6))
 def test_no_series_comes_twice_whatever_targets_are_called(keys):
     targets = [target((0.1, 0.2, 0.3)) | {"labels": labels} for labels in keys]
-    found = read(Metrics({}, targets=targets))
-    left_out = value(found, "aomg_series_left_out", target="inbound_p99", group="network")
-    assert len(of(found, "aomg_target_headroom")) * 3 + left_out == 3 * len(keys)
+    result = read(Metrics({}, targets=targets))
+    left_out = value(result, "aomg_series_left_out", target="inbound_p99", group="network")
+    assert len(of(result, "aomg_target_headroom")) * 3 + left_out == 3 * len(keys)
 
 
 # -- too many ----------------------------------------------------------------------------------------------------------
@@ -224,27 +224,27 @@ def many(count, query="inbound", **more):
 
 
 def test_beyond_the_cap_whole_keys_are_left_out_and_counted():
-    found = read(Metrics(histories(many(100)), most_series=52))
-    shown = [labels["podset"] for labels, _ in of(found, "aomg_window_events")]
-    assert shown == [str(number) for number in range(10)], "those that were seen first"
-    assert len(of(found, "aomg_quantile_low")) == 10
-    assert value(found, "aomg_series_left_out", query="inbound") == 90 * 5
-    assert value(found, "aomg_window_keys", query="inbound") == 100, "how many there are is told all the same"
+    result = read(Metrics(histories(many(100)), most_series=52))
+    displayed = [labels["podset"] for labels, _ in of(result, "aomg_window_events")]
+    assert displayed == [str(number) for number in range(10)], "those that were seen first"
+    assert len(of(result, "aomg_quantile_low")) == 10
+    assert value(result, "aomg_series_left_out", query="inbound") == 90 * 5
+    assert value(result, "aomg_window_keys", query="inbound") == 100, "how many there are is told all the same"
 
 
 def test_keys_whose_alert_fires_are_never_left_out_for_others():
     alerts = [alert(podset="77", severity="page"), alert("pending", podset="78"), alert(podset="nobody"), alert()]
-    found = read(Metrics(histories(many(100)), alerts=alerts, most_series=20))
-    shown = [labels["podset"] for labels, _ in of(found, "aomg_window_events")]
-    assert shown == ["77", "0", "1"]
-    assert len(of(found, "aomg_alert_firing")) == 3
+    result = read(Metrics(histories(many(100)), alerts=alerts, most_series=20))
+    displayed = [labels["podset"] for labels, _ in of(result, "aomg_window_events")]
+    assert displayed == ["77", "0", "1"]
+    assert len(of(result, "aomg_alert_firing")) == 3
 
 
 def test_an_alert_of_one_query_does_not_move_the_keys_of_another():
     rows = [*many(100), *many(100, "outbound")]
-    found = read(Metrics(histories(rows), alerts=[alert(podset="77", queries=["inbound"])], most_series=41))
-    shown = [(labels["query"], labels["podset"]) for labels, _ in of(found, "aomg_window_events")]
-    assert shown == [("inbound", "77"), *[("inbound", str(key)) for key in range(3)]] + [
+    result = read(Metrics(histories(rows), alerts=[alert(podset="77", queries=["inbound"])], most_series=41))
+    displayed = [(labels["query"], labels["podset"]) for labels, _ in of(result, "aomg_window_events")]
+    assert displayed == [("inbound", "77"), *[("inbound", str(key)) for key in range(3)]] + [
         ("outbound", str(key)) for key in range(4)
     ]
 
@@ -252,12 +252,12 @@ def test_an_alert_of_one_query_does_not_move_the_keys_of_another():
 def test_a_query_with_many_keys_leaves_room_for_the_others():
     rows = [*many(1000), *many(3, "outbound"), *many(500, "other")]
     targets = [target((0.1, 0.2, 0.3), podset=str(number)) for number in range(1000)]
-    found = read(Metrics(histories(rows), targets=targets, most_series=315))
-    shown = [labels["query"] for labels, _ in of(found, "aomg_window_events")]
-    assert [shown.count(query) for query in ("inbound", "outbound", "other")] == [20, 3, 20]
-    assert len(of(found, "aomg_target_headroom")) == 33
-    told = sum(len(of(found, name)) for name in MEANINGS if name not in ("aomg_series_left_out", *COUNTERS))
-    assert told - 2 * 3 <= 315, "and all of them together are not more than the cap"
+    result = read(Metrics(histories(rows), targets=targets, most_series=315))
+    displayed = [labels["query"] for labels, _ in of(result, "aomg_window_events")]
+    assert [displayed.count(query) for query in ("inbound", "outbound", "other")] == [20, 3, 20]
+    assert len(of(result, "aomg_target_headroom")) == 33
+    answer = sum(len(of(result, name)) for name in MEANINGS if name not in ("aomg_series_left_out", *COUNTERS))
+    assert answer - 2 * 3 <= 315, "and all of them together are not more than the cap"
 
 
 def test_ten_thousand_keys_stay_within_the_cap_and_the_first_stay_the_first():
@@ -273,8 +273,8 @@ def test_ten_thousand_keys_stay_within_the_cap_and_the_first_stay_the_first():
 @given(st.lists(st.integers(0, 50), max_size=6), st.integers(0, 100))
 def test_shares_are_fair_and_nothing_is_wasted(wanted, most):
     given_ = shares(wanted, most)
-    assert all(0 <= got <= asked for got, asked in zip(given_, wanted, strict=True))
-    short = [got for got, asked in zip(given_, wanted, strict=True) if got < asked]
+    assert all(0 <= got <= requested for got, requested in zip(given_, wanted, strict=True))
+    short = [got for got, requested in zip(given_, wanted, strict=True) if got < requested]
     assert sum(given_) == min(most, sum(wanted))
     if short:
         assert max(given_) - min(short) <= 1, "nobody has more than one who wanted more"
@@ -285,12 +285,12 @@ def test_the_guide_names_every_metric_with_its_labels_and_every_name_that_is_our
     rows = {name: line for line in guide.splitlines() if line.startswith("| `aomg") for name in NAMED.findall(line)}
     assert set(rows) == {f"{name}_total" if name in COUNTERS else name for name in MEANINGS}
     labels = {}
-    for name, told in read(example()):
-        labels.setdefault(name, set()).update(label for label, _ in told)
-    for name, told in labels.items():
+    for name, answer in read(example()):
+        labels.setdefault(name, set()).update(label for label, _ in answer)
+    for name, answer in labels.items():
         line = guide.splitlines()[guide.splitlines().index(rows[name]) - 1] if "the same" in rows[name] else rows[name]
-        assert all(f"`{label}`" in line for label in told - {"podset", "severity"}), name
-    (ours,) = re.findall(r"called as one of ours \((.*?)\)", guide, re.DOTALL)
+        assert all(f"`{label}`" in line for label in answer - {"podset", "severity"}), name
+    (ours,) = re.findall(r"their name is reserved \((.*?)\)", guide, re.DOTALL)
     assert set(re.findall(r"`(\w+)`", ours)) == OURS
 
 

@@ -44,16 +44,16 @@ def promtool(*arguments, text=""):
 
 @needs(PROMTOOL)
 def test_promtool_finds_nothing_wrong_with_the_metrics_but_that_the_quantiles_are_no_summary():
-    _, said = promtool("check", "metrics", text=exposition(example())[0].decode())
-    complaints = {line for line in said.splitlines() if line.strip()}
+    _, message = promtool("check", "metrics", text=exposition(example())[0].decode())
+    complaints = {line for line in message.splitlines() if line.strip()}
     assert all(re.fullmatch(r'aomg_quantile\w* non-summary metrics should not have "quantile" label', line)
-               for line in complaints), said  # fmt: skip
+               for line in complaints), message  # fmt: skip
 
 
 @needs(PROMTOOL)
 def test_promtool_finds_nothing_wrong_with_the_rules():
-    code, said = promtool("check", "rules", "--lint=all", "--lint-fatal", RULES)
-    assert code == 0, said
+    code, message = promtool("check", "rules", "--lint=all", "--lint-fatal", RULES)
+    assert code == 0, message
 
 
 # -- the rules and AOMG's own judge ------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def test_promtool_finds_nothing_wrong_with_the_rules():
 
 def one_podset(chance: random.Random, ends: int) -> list[dict | None]:
     """What a podset does, window after window: well, ill, or not there; with bounds and counts about the limits."""
-    mood, count, found = "well", 20_000, []
+    mood, count, matches = "well", 20_000, []
     for _ in range(ends):
         if chance.random() < 0.3:
             mood = chance.choice(["well", "slow", "slow", "tail", "tail", "near", "gone"])
@@ -73,14 +73,14 @@ def one_podset(chance: random.Random, ends: int) -> list[dict | None]:
         tail = chance.choice([2500.0, 2501.0, 2000.0, 2001.0, 9000.0]) if mood in ("tail", "slow") else high
         bounds = {"p50": (p50 - 1, p50, p50), "p90": (800.0, 800.0, 800.0), "p99": (low, low, high)}
         bounds["p99_9"] = (max(tail, low), max(tail, high), 1e6)
-        found.append(None if mood == "gone" else {"count": count, **bounds})
-    return found
+        matches.append(None if mood == "gone" else {"count": count, **bounds})
+    return matches
 
 
-def rows_of(query: str, end: int, told: dict[str, dict | None]) -> WindowRows:
+def rows_of(query: str, end: int, response: dict[str, dict | None]) -> WindowRows:
     """The rows of a window end, as the judge takes them."""
-    labels = sorted(podset for podset, part in told.items() if part)
-    parts = [told[podset] for podset in labels]
+    labels = sorted(podset for podset, part in response.items() if part)
+    parts = [response[podset] for podset in labels]
     zeros = np.zeros(len(parts))
     names = ("p50", "p90", "p99", "p99_9")
     return WindowRows(
@@ -104,13 +104,13 @@ def judged(story: dict[str, dict[str, list]], ends: list[int]) -> list[set[tuple
     """What is pending and fires after each window end, as AOMG's judge has it: rule, podset, state."""
     config = load(EXAMPLE)
     judge = Judge([build(rule, config.queries) for rule in config.rules], config.queries)
-    state, found = State(), []
+    state, matches = State(), []
     for batch, end in enumerate(ends):
-        told = {query: {podset: each[batch] for podset, each in by.items()} for query, by in story.items()}
-        rows = {query: [rows_of(query, end, by)] if any(by.values()) else [] for query, by in told.items()}
+        response = {query: {podset: each[batch] for podset, each in by.items()} for query, by in story.items()}
+        rows = {query: [rows_of(query, end, by)] if any(by.values()) else [] for query, by in response.items()}
         state, _ = judge.step(state, rows, batch)
-        found.append({(a.rule, a.labels["podset"], "firing" if a.firing else "pending") for a in judge.active(state)})
-    return found
+        matches.append({(a.rule, a.labels["podset"], "firing" if a.firing else "pending") for a in judge.active(state)})
+    return matches
 
 
 def exported(story: dict[str, dict[str, list]], ends: list[int]) -> dict[str, list[str]]:
@@ -119,8 +119,10 @@ def exported(story: dict[str, dict[str, list]], ends: list[int]) -> dict[str, li
     for batch, end in enumerate(ends):
         rows = []
         for query, by in story.items():
-            told = {podset: dict(each[batch]) for podset, each in by.items() if each[batch]}
-            rows += [row({"podset": podset}, query, end, part.pop("count"), **part) for podset, part in told.items()]
+            response = {podset: dict(each[batch]) for podset, each in by.items() if each[batch]}
+            rows += [
+                row({"podset": podset}, query, end, part.pop("count"), **part) for podset, part in response.items()
+            ]
         text = exposition(Metrics(histories(rows), {"inbound": "us", "outbound": "us"}))[0].decode()
         values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
         for name in {*series, *values}:
@@ -141,8 +143,12 @@ def test_the_rules_for_prometheus_and_those_of_aomg_agree_at_every_window(tmp_pa
     story["outbound"]["1"] = story["inbound"]["1"]  # of one podset both directions are always alike
     ends = [END + batch * PERIOD for batch in range(count)]
     expected = judged(story, ends)
-    seen = {(rule, state) for alerts in expected for rule, _, state in alerts}
-    assert seen == {("PodsetSwitchFault", "pending"), ("PodsetSwitchFault", "firing"), ("TailAgainstMedian", "firing")}
+    observed = {(rule, state) for alerts in expected for rule, _, state in alerts}
+    assert observed == {
+        ("PodsetSwitchFault", "pending"),
+        ("PodsetSwitchFault", "firing"),
+        ("TailAgainstMedian", "firing"),
+    }
     severity = {"PodsetSwitchFault": "page", "TailAgainstMedian": "ticket"}
     tests = {
         "interval": "15s",
@@ -167,8 +173,8 @@ def test_the_rules_for_prometheus_and_those_of_aomg_agree_at_every_window(tmp_pa
     }
     file = tmp_path / "tests.yml"
     file.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "15s", "tests": [tests]}))
-    code, said = promtool("test", "rules", file)
-    assert code == 0, said[:3000]
+    code, message = promtool("test", "rules", file)
+    assert code == 0, message[:3000]
 
 
 @needs(PROMTOOL)
@@ -210,8 +216,8 @@ def test_the_rules_tell_when_the_monitor_itself_is_not_well(tmp_path):
     }
     file = tmp_path / "tests.yml"
     file.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": [tests]}))
-    code, said = promtool("test", "rules", file)
-    assert code == 0, said[:3000]
+    code, message = promtool("test", "rules", file)
+    assert code == 0, message[:3000]
 
 
 # -- Prometheus scrapes ------------------------------------------------------------------------------------------------
@@ -257,8 +263,8 @@ def free_port() -> int:
 @contextmanager
 def prometheus(folder: Path, port_of_metrics: int):
     """A Prometheus that scrapes every second, as docs/metrics.md says. Gives a function that asks it."""
-    (told,) = re.findall(r"```yaml\n(.*?rule_files.*?)```", (ROOT / "docs" / "metrics.md").read_text(), re.DOTALL)
-    config = yaml.safe_load(told)
+    (response,) = re.findall(r"```yaml\n(.*?rule_files.*?)```", (ROOT / "docs" / "metrics.md").read_text(), re.DOTALL)
+    config = yaml.safe_load(response)
     (scrape,) = config["scrape_configs"]
     assert scrape["static_configs"] == [{"targets": ["127.0.0.1:8765"]}] and scrape["job_name"] == "aomg"
     scrape["static_configs"][0]["targets"] = [f"127.0.0.1:{port_of_metrics}"]
@@ -296,13 +302,13 @@ def wait_for(ask, expression: str, count: int = 1) -> list[dict]:
     """The answer to an expression, as soon as it has so many series."""
     for _ in range(300):
         try:
-            found = ask("query", query=expression)["result"]
+            matches = ask("query", query=expression)["result"]
         except OSError:
-            found = []
-        if len(found) >= count:
-            return found
+            matches = []
+        if len(matches) >= count:
+            return matches
         time.sleep(0.1)
-    raise AssertionError(f"{expression} has no {count} series: {found}; targets: {ask('targets')}")
+    raise AssertionError(f"{expression} has no {count} series: {matches}; targets: {ask('targets')}")
 
 
 EVIL = [
@@ -324,9 +330,9 @@ def test_prometheus_scrapes_with_a_token_and_answers_with_the_same_values_and_th
         {**moment.histories, **histories(evil)}, moment.units, moment.alerts, [*moment.targets, halves], moment.health
     )
     with serving(moment) as (port, kinds), prometheus(tmp_path, port) as ask:
-        (found,) = wait_for(ask, 'aomg_quantile{query="inbound", quantile="0.99", podset="6"}')
-        assert found["value"][1] == "4310"
-        assert found["metric"] == {
+        (matches,) = wait_for(ask, 'aomg_quantile{query="inbound", quantile="0.99", podset="6"}')
+        assert matches["value"][1] == "4310"
+        assert matches["metric"] == {
             "__name__": "aomg_quantile",
             "instance": f"127.0.0.1:{port}",
             "job": "aomg",
@@ -338,11 +344,11 @@ def test_prometheus_scrapes_with_a_token_and_answers_with_the_same_values_and_th
         (headroom,) = wait_for(ask, 'aomg_target_headroom_low{target="inbound_p99", podset="6"}')
         assert float(headroom["value"][1]) == 0.13
         assert kinds[0].startswith("application/openmetrics-text; version=1.0.0")
-        told = {
+        response = {
             one["metric"].get("host_name", ""): float(one["value"][1])
             for one in wait_for(ask, 'aomg_quantile{query="evil", key_job="x"}', len(EVIL))
         }
-        assert told == {key.replace("\x00", "\ufffd"): number for number, key in enumerate(keys)}
+        assert response == {key.replace("\x00", "\ufffd"): number for number, key in enumerate(keys)}
         (half,) = wait_for(ask, 'aomg_target_headroom{gr__e!=""}')
         assert half["metric"]["gr__e"] == "half \ufffd nul \ufffd" and half["metric"]["group"] == EVIL[1]
 
@@ -363,5 +369,7 @@ def panels():
     for file in sorted((ROOT / "dashboards").glob("*.json")):
         for panel in json.loads(file.read_text())["panels"]:
             for target in panel["targets"]:
-                filled = re.sub(r"\$\{([\w:]+)\}|\$(\w+)", lambda found: values[found[1] or found[2]], target["expr"])
+                filled = re.sub(
+                    r"\$\{([\w:]+)\}|\$(\w+)", lambda matches: values[matches[1] or matches[2]], target["expr"]
+                )
                 yield file.name, panel["title"], filled

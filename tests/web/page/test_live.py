@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Error
 from programs import BROWSER, needs
-from web import serving as server_of_tests
-from web.made import made
-from web.serving import serving, wait_until
+from web import local_server as server_of_tests
+from web.local_server import serving, wait_until
+from web.monitor_files import monitor_files
 
 pytestmark = [
     pytest.mark.xdist_group("chromium"),
@@ -69,7 +69,7 @@ def tabs(chromium):
         if not plots:
             page.route("**/static/plotly*", lambda route: route.fulfill(body=NO_PLOTS, content_type="text/javascript"))
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
         for script in scripts:
             page.add_init_script(script)
         page.goto(address)
@@ -84,12 +84,12 @@ def tabs(chromium):
 
 @pytest.fixture
 def monitor(tmp_path):
-    return made(tmp_path, keys=4, windows=3, incidents=False)
+    return monitor_files(tmp_path, keys=4, windows=3, incidents=False)
 
 
 @pytest.fixture(scope="module")
 def eventful(tmp_path_factory):
-    with serving(made(tmp_path_factory.mktemp("eventful"), keys=4, windows=30, health=True).file) as running:
+    with serving(monitor_files(tmp_path_factory.mktemp("eventful"), keys=4, windows=30, health=True).file) as running:
         yield running
 
 
@@ -207,10 +207,10 @@ def test_after_the_token_was_changed_the_page_says_so_and_where_to_sign_in(tabs,
     listening = server_of_tests.listening
     monkeypatch.setattr(server_of_tests, "listening", lambda host, _: listening(host, port))
     with serving(monitor.file, token="the-second-of-two-tokens"):
-        told = page.locator(".banner[data-kind=lost]", has_text="The token was changed")
-        told.wait_for()
+        response = page.locator(".banner[data-kind=lost]", has_text="the token changed")
+        response.wait_for()
         assert page.locator(".keys .row").count() == 4
-        told.get_by_role("link", name="Sign in again").click()
+        response.get_by_role("link", name="Log in again").click()
         page.wait_for_url("**/login*")
         sign_in(page, "the-second-of-two-tokens")
         assert urlsplit(page.url).query == "sort=p50"
@@ -244,18 +244,18 @@ def test_that_a_monitor_ended_is_said_quietly_on_every_view_and_by_the_headline_
     note = "the monitor ended 3 min 5 s ago: its source ended; the newest results are 3 min 7 s old"
 
     def ended(route):
-        told = route.fetch().json() | {"live": False, "stale": None, "note": note}
-        route.fulfill(json=told | {"batches": told.get("batches", [])[:4]})  # of which none refused an event
+        response = route.fetch().json() | {"live": False, "stale": None, "note": note}
+        route.fulfill(json=response | {"batches": response.get("batches", [])[:4]})  # of which none refused an event
 
     page = tabs(eventful.address)
     page.context.route("**/api/status", ended)
     page.context.route("**/api/health", ended)
-    for path, there in (("", ".keys"), ("alerts", ".alerts-view"), ("health", ".health-view")):
+    for path, present in (("", ".keys"), ("alerts", ".alerts-view"), ("health", ".health-view")):
         page.goto(eventful.address + path)
-        page.wait_for_selector(there)
-        said = page.locator(".banner[data-kind=note]")
-        said.wait_for()
-        assert said.inner_text() == note.replace("the monitor", "The monitor", 1) + "."
+        page.wait_for_selector(present)
+        message = page.locator(".banner[data-kind=note]")
+        message.wait_for()
+        assert message.inner_text() == note.replace("the monitor", "The monitor", 1) + "."
     assert page.locator("h1").inner_text() == "The monitor ended 3 min 5 s ago: its source ended"
     assert page.locator("h1").get_attribute("data-state") == "connecting"
     page.context.unroute_all(behavior="ignoreErrors")
@@ -263,14 +263,14 @@ def test_that_a_monitor_ended_is_said_quietly_on_every_view_and_by_the_headline_
 
 
 def test_a_monitor_that_failed_is_the_headline_of_health(tabs, eventful):
-    said = {
+    message = {
         "live": False,
         "stale": {"seconds": 185.0, "because": "the monitor failed 3 min 5 s ago", "what_to_do": "start it again"},
         "note": "the monitor ended 3 min 5 s ago: it failed; the newest results are 3 min 7 s old",
     }
     page = tabs(eventful.address)
-    page.context.route("**/api/status", lambda route: route.fulfill(json=route.fetch().json() | said))
-    page.context.route("**/api/health", lambda route: route.fulfill(json=route.fetch().json() | said))
+    page.context.route("**/api/status", lambda route: route.fulfill(json=route.fetch().json() | message))
+    page.context.route("**/api/health", lambda route: route.fulfill(json=route.fetch().json() | message))
     page.goto(eventful.address + "health")
     page.wait_for_selector(".health-view .reasons:not([hidden])")
     assert page.locator("h1").inner_text() == "The monitor ended 3 min 5 s ago: it failed"

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from programs import BROWSER, needs
 from rounding import SCALES, assert_inside, assert_short, number, some_intervals
-from web.remembered import Row, around, history
+from web.histories import Row, around, history
 
 from aomg.numbers import shown as shown_by_python
 from aomg.web.http.static_files import PAGE
-from aomg.web.views.key import KeyAsked, key_answer
+from aomg.web.views.key import KeyRequest, key_answer
 
 pytestmark = [
     pytest.mark.xdist_group("chromium"),
@@ -57,8 +57,10 @@ def call(page):
 
 
 def test_numbers_have_three_digits_and_a_unit_that_fits(call):
-    told = call("quantity", [[4213, "us"], [0.25, "us"], [999.96, "us"], [4.2, "s"], [7200, "s"], [1234567], [0, "ms"]])
-    assert [text.replace("\xa0", " ") for text in told] == [
+    response = call(
+        "quantity", [[4213, "us"], [0.25, "us"], [999.96, "us"], [4.2, "s"], [7200, "s"], [1234567], [0, "ms"]]
+    )
+    assert [text.replace("\xa0", " ") for text in response] == [
         "4.21 ms", "250 ns", "1.00 ms", "4.20 s", "2.00 h", "1,234,567", "0 ms",
     ]  # fmt: skip
     assert call("quantity", [[None, "us"], [0.98234, "share"]]) == ["\u2013", "98.2\xa0%"]
@@ -89,8 +91,8 @@ def test_rounding_never_leaves_the_interval_and_python_writes_the_same(call):
         }
         for place in range(len(intervals))
     ]
-    told = call("shown", [[*interval, one] for interval, one in zip(intervals, options, strict=True)])
-    for interval, one, by_page in zip(intervals, options, told, strict=True):
+    response = call("shown", [[*interval, one] for interval, one in zip(intervals, options, strict=True)])
+    for interval, one, by_page in zip(intervals, options, response, strict=True):
         texts = by_page["value"], by_page["low"], by_page["high"]
         assert_inside(*interval, texts, one["scale"])
         if one["padded"]:
@@ -102,8 +104,8 @@ def test_rounding_never_leaves_the_interval_and_python_writes_the_same(call):
 def test_python_writes_the_same_where_something_is_not_known(call):
     parts = [None, 0.0, -2.5, 1.9396, 1.9399]
     triples = [(value, low, high) for value in parts for low in parts for high in parts]
-    told = call("shown", [[*one, {"digits": 3, "missing": "-"}] for one in triples])
-    for triple, texts in zip(triples, told, strict=True):
+    response = call("shown", [[*one, {"digits": 3, "missing": "-"}] for one in triples])
+    for triple, texts in zip(triples, response, strict=True):
         by_python = shown_by_python(*triple, digits=3, padded=True)
         assert (texts["value"], texts["low"], texts["high"]) == (by_python.value, by_python.low, by_python.high), triple
 
@@ -111,10 +113,10 @@ def test_python_writes_the_same_where_something_is_not_known(call):
 def test_no_unit_leaves_the_interval(call):
     """Values that are told to people: in the unit that suits them, or as percents."""
     units = ["us", "ms", "s", "share", None, "bytes"]
-    asked = [(*interval, units[place % len(units)]) for place, interval in enumerate(some_intervals(3, 3000))]
-    asked += [(value, value * 0.9995, value * 1.0004, "s") for value in np.geomspace(1, 1e7, 300).tolist()]
-    asked += [(value, value, value, "s") for value in (119.0, 120.0, 7201.0, 86399.0, 1e6)]
-    for (value, low, high, unit), texts in zip(asked, call("estimate", asked), strict=True):
+    requested = [(*interval, units[place % len(units)]) for place, interval in enumerate(some_intervals(3, 3000))]
+    requested += [(value, value * 0.9995, value * 1.0004, "s") for value in np.geomspace(1, 1e7, 300).tolist()]
+    requested += [(value, value, value, "s") for value in (119.0, 120.0, 7201.0, 86399.0, 1e6)]
+    for (value, low, high, unit), texts in zip(requested, call("estimate", requested), strict=True):
         text, _, name = texts["value"].partition("\xa0")
         own = NANOSECONDS.get(unit)
         scale = (100, 1) if unit == "share" else (1, 1) if own is None else (own, STEPS[name])
@@ -127,17 +129,17 @@ def test_no_unit_leaves_the_interval(call):
 
 
 def test_minutes_hours_and_days_are_shown_only_where_they_need_few_decimals(call):
-    asked = [(7200, 7200, 7200), (7201, 7201, 7201), (7200, 7100, 7300), (7201, 7200.99, 7201.01), (129600,) * 3]
-    told = [texts["value"].replace("\xa0", " ") for texts in call("estimate", [(*one, "s") for one in asked])]
-    assert told == ["2.00 h", "7,201 s", "2.00 h", "7,201.0 s", "36.0 h"]
+    requested = [(7200, 7200, 7200), (7201, 7201, 7201), (7200, 7100, 7300), (7201, 7200.99, 7201.01), (129600,) * 3]
+    response = [texts["value"].replace("\xa0", " ") for texts in call("estimate", [(*one, "s") for one in requested])]
+    assert response == ["2.00 h", "7,201 s", "2.00 h", "7,201.0 s", "36.0 h"]
 
 
 def test_one_number_is_exact_whatever_its_digits_are_however_it_is_rounded_to_be_told(call):
     some = np.random.default_rng(1).uniform(1, 1e4, 500).round(3).tolist()
     numbers = [1.001, 0.00101, 1000.005, *some]
     rows = [Row(("6",), end, {"p50": around(one)}) for end, one in enumerate(numbers)]
-    told = key_answer(history(rows), KeyAsked({"podset": "6"}, points=None))["estimates"][0]
-    ends = list(zip(told["values"], told["low"], told["high"], strict=True))
+    response = key_answer(history(rows), KeyRequest({"podset": "6"}, points=None))["estimates"][0]
+    ends = list(zip(response["values"], response["low"], response["high"], strict=True))
     assert len(ends) == len(rows)
     assert any(low < high for _, low, high in ends)
     texts = call("estimate", [[*one, None] for one in ends])
@@ -158,28 +160,28 @@ SURFACES = """async () => {
 
   const rows = keyRow({unit: "us", estimates: [estimate]}, () => "/key", () => false);
   const row = rows.make();
-  const told = {value: 1936, low: 1930, high: 1939, method: "band"};
-  rows.fill(row, {key: {podset: "6"}, spark: [], estimates: {p99: told}, width: 0.005, count: 10, alert: null});
+  const estimates = {value: 1936, low: 1930, high: 1939, method: "band"};
+  rows.fill(row, {key: {podset: "6"}, spark: [], estimates: {p99: estimates}, width: 0.005, count: 10, alert: null});
 
   const table = keyTable();
   table.place.open = true;
   table.show(data, unit);
 
-  const shown = {hidden: new Set(), styles: {p99: {number: 0, dash: "solid", width: 2}}, unitOf: unit};
+  const options = {hidden: new Set(), styles: {p99: {number: 0, dash: "solid", width: 2}}, unitOf: unit};
   const quantities = {"inbound.p99": [1930, 1936, 1939]};
   const alert = {state: "firing", rule: "Slow", quantities, units: {"inbound.p99": "us"}};
   const text = (...nodes) => {
     const all = document.createElement("div");
     all.append(...nodes);
-    const [found, walk] = [[], document.createTreeWalker(all, NodeFilter.SHOW_TEXT)];
-    while (walk.nextNode()) found.push(walk.currentNode.data);
-    return found.join(" ");
+    const [texts, walk] = [[], document.createTreeWalker(all, NodeFilter.SHOW_TEXT)];
+    while (walk.nextNode()) texts.push(walk.currentNode.data);
+    return texts.join(" ");
   };
   return {
     "cell of the table of keys": text(row.querySelector(".estimate")),
     "table of one key": text(table.place.querySelector("tbody")),
     "cards of one key": text(...keyCards(data, 0, unit)),
-    "what is told of a point": text(...tipContent(data, 0, shown)),
+    "tooltip of a point": text(...tipContent(data, 0, options)),
     "alert": text(alertCard(alert)),
   };
 }"""
@@ -187,15 +189,15 @@ SURFACES = """async () => {
 
 def test_no_part_of_the_page_shows_a_value_outside_of_its_interval(page):
     """It was 1.94 ms over 1.930..1.939."""
-    said = page.evaluate(SURFACES)
-    assert len(said) == 5
-    for place, text in said.items():
-        found = re.search(r"(\d[\d.]*)\xa0ms.*?(\d+\.\d+)\.\.(\d+\.\d+)", text)
-        assert found is not None, (place, text)
-        assert found.groups() == ("1.936", "1.930", "1.939"), place
+    message = page.evaluate(SURFACES)
+    assert len(message) == 5
+    for place, text in message.items():
+        result = re.search(r"(\d[\d.]*)\xa0ms.*?(\d+\.\d+)\.\.(\d+\.\d+)", text)
+        assert result is not None, (place, text)
+        assert result.groups() == ("1.936", "1.930", "1.939"), place
 
 
 def test_a_value_without_its_interval_keeps_its_digits(call):
     """The heat map and the histogram tell of values only."""
-    told = call("unrounded", [[1936, "us"], [1936.125, "us"], [0.98234, "share"], [None, "us"], [2, None]])
-    assert told == ["1.936\xa0ms", "1.936125\xa0ms", "98.234\xa0%", "\u2013", "2.00"]
+    response = call("unrounded", [[1936, "us"], [1936.125, "us"], [0.98234, "share"], [None, "us"], [2, None]])
+    assert response == ["1.936\xa0ms", "1.936125\xa0ms", "98.234\xa0%", "\u2013", "2.00"]

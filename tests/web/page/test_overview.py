@@ -9,13 +9,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from programs import BROWSER, needs
-from web import differing
-from web import serving as server_of_tests
-from web.made import made
-from web.serving import serving
+from web import different_queries
+from web import local_server as server_of_tests
+from web.local_server import serving
+from web.monitor_files import monitor_files
 
 from aomg.web.follow import supervision
-from aomg.web.follow.results import Follower
+from aomg.web.follow.results import ResultFollower
 
 pytestmark = [
     pytest.mark.xdist_group("chromium"),
@@ -54,13 +54,13 @@ def opened(chromium):
 
 @pytest.fixture(scope="module")
 def monitor(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("twenty"))
+    return monitor_files(tmp_path_factory.mktemp("twenty"))
 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
     """A query of 1,500 keys, in two windows."""
-    with serving(made(tmp_path_factory.mktemp("many"), keys=1500, windows=2, incidents=False).file) as running:
+    with serving(monitor_files(tmp_path_factory.mktemp("many"), keys=1500, windows=2, incidents=False).file) as running:
         yield running
 
 
@@ -78,16 +78,16 @@ def cells(row, kind):
 
 def test_every_key_is_a_row_worst_first_with_its_quantiles_and_their_intervals(opened, served):
     page = opened(served.address)
-    told = served.json("api/keys")
-    wait_for_keys(page, [row["key"]["podset"] for row in told["rows"]])
+    answer = served.json("api/keys")
+    wait_for_keys(page, [row["key"]["podset"] for row in answer["rows"]])
     assert page.locator("[role=table]").get_attribute("aria-rowcount") == "21"
-    first, row = told["rows"][0], page.locator(".keys .row").first
+    first, row = answer["rows"][0], page.locator(".keys .row").first
     assert first["key"] == {"podset": "3"}
     assert first["estimates"]["p99"]["value"] == 8000.0
-    shown = cells(row, "estimate")
-    assert len(shown) == len(told["columns"]) == 4
-    assert shown[2].split("\n")[0].replace("\xa0", " ") in ("8.00 ms", "8.000 ms")  # by its interval
-    for text, name in zip(shown, told["columns"], strict=True):
+    displayed = cells(row, "estimate")
+    assert len(displayed) == len(answer["columns"]) == 4
+    assert displayed[2].split("\n")[0].replace("\xa0", " ") in ("8.00 ms", "8.000 ms")  # by its interval
+    for text, name in zip(displayed, answer["columns"], strict=True):
         low, high = (first["estimates"][name][end] for end in ("low", "high"))
         value, between = text.split("\n")
         assert between == "exact" if low == high else ".." in between
@@ -99,10 +99,10 @@ def test_every_key_is_a_row_worst_first_with_its_quantiles_and_their_intervals(o
 
 def test_a_burst_and_an_alert_are_words_with_a_shape(opened, served):
     page = opened(served.address)
-    told = {row["key"]["podset"]: row for row in served.json("api/keys")["rows"]}
-    assert told["13"]["burst"]
-    assert told["13"]["alert"]["state"] == "firing"
-    assert told["3"]["alert"]["state"] == "pending"
+    answer = {row["key"]["podset"]: row for row in served.json("api/keys")["rows"]}
+    assert answer["13"]["burst"]
+    assert answer["13"]["alert"]["state"] == "firing"
+    assert answer["3"]["alert"]["state"] == "pending"
     marks = {
         name: page.locator(".keys .row", has=page.locator(f"a[aria-label='podset {name}']")).locator(".mark:visible")
         for name in ("13", "3", "0")
@@ -168,10 +168,10 @@ def test_a_filter_of_a_label_takes_whole_values_and_says_so_where_nothing_matche
     page.wait_for_url("**/?where.podset=1")
     field.fill("nowhere")
     field.press("Enter")
-    told = page.locator(".keys .none")
-    told.wait_for()
-    assert "None of 20 keys matches" in told.inner_text()
-    assert "compare whole values" in told.inner_text()
+    answer = page.locator(".keys .none")
+    answer.wait_for()
+    assert "None of the 20 keys matches" in answer.inner_text()
+    assert "compare whole values" in answer.inner_text()
     page.get_by_role("button", name="Show all keys").click()
     wait_for_keys(page, keys_of(served))
     assert field.input_value() == ""
@@ -219,11 +219,11 @@ def test_of_many_keys_only_those_in_sight_are_in_the_page_and_the_last_one_can_b
     page.evaluate("document.querySelector('.keys .scroll').scrollTop = 700 * 44")
     page.wait_for_selector(".keys .row a[aria-label='podset 705']")
     page.wait_for_function("() => document.querySelectorAll('.keys [data-waiting]').length === 0")
-    shown = [int(name) for name in page.evaluate(KEYS)]
-    assert shown == list(range(shown[0], shown[0] + len(shown)))
-    asked = many.json("api/keys?sort=key&order=asc&offset=705&limit=1")["rows"][0]["estimates"]["p50"]["value"]
+    displayed = [int(name) for name in page.evaluate(KEYS)]
+    assert displayed == list(range(displayed[0], displayed[0] + len(displayed)))
+    requested = many.json("api/keys?sort=key&order=asc&offset=705&limit=1")["rows"][0]["estimates"]["p50"]["value"]
     row = page.locator(".keys .row", has=page.locator("a[aria-label='podset 705']"))
-    assert cells(row, "estimate")[0].startswith(f"{asked:.0f}")
+    assert cells(row, "estimate")[0].startswith(f"{requested:.0f}")
     row.locator(".width").click()
     page.wait_for_url("**/key?*")
     page.go_back()
@@ -232,7 +232,7 @@ def test_of_many_keys_only_those_in_sight_are_in_the_page_and_the_last_one_can_b
 
 
 def test_what_is_new_appears_by_itself_and_scroll_focus_and_selection_stay(opened, tmp_path):
-    monitor = made(tmp_path, windows=4, incidents=False)
+    monitor = monitor_files(tmp_path, windows=4, incidents=False)
     with serving(monitor.file) as running:
         page = opened(running.address, "?sort=key")
         page.wait_for_selector(".heat[data-drawn]")
@@ -254,7 +254,7 @@ def test_what_is_new_appears_by_itself_and_scroll_focus_and_selection_stay(opene
 
 
 def test_a_focused_row_keeps_the_focus_when_others_overtake_it(opened, tmp_path):
-    monitor = made(tmp_path, windows=3, incidents=False)
+    monitor = monitor_files(tmp_path, windows=3, incidents=False)
     with serving(monitor.file) as running:
         page = opened(running.address)
         last = page.evaluate(KEYS)[-1]
@@ -294,14 +294,14 @@ def test_cells_that_did_not_change_are_not_touched(opened, served):
 
 
 def test_after_a_restart_of_the_server_the_page_goes_on_by_itself(opened, tmp_path, monkeypatch):
-    monitor = made(tmp_path, windows=3, incidents=False)
+    monitor = monitor_files(tmp_path, windows=3, incidents=False)
     with serving(monitor.file) as running:
         page = opened(running.address)
         page.wait_for_selector("#connection[data-state=live]")
         port = urlsplit(running.address).port
     page.wait_for_selector("#connection[data-state=lost]")
-    told = page.locator(".banner[data-kind=lost]")
-    assert "goes on by itself" in told.inner_text()
+    answer = page.locator(".banner[data-kind=lost]")
+    assert "reconnects by itself" in answer.inner_text()
     assert page.locator(".keys .row").count() > 10
     monitor.add_window(slow=["9"])
     listening = server_of_tests.listening
@@ -309,13 +309,13 @@ def test_after_a_restart_of_the_server_the_page_goes_on_by_itself(opened, tmp_pa
     with serving(monitor.file):
         page.wait_for_selector("#connection[data-state=live]")
         wait_for_keys(page, ["9"])
-        told.wait_for(state="detached")
+        answer.wait_for(state="detached")
         page.close()
     opened.faults[:] = [fault for fault in opened.faults if BROWSERS_OWN not in fault]
 
 
 def test_an_empty_folder_says_what_to_do_and_fills_by_itself(opened, tmp_path):
-    monitor = made(tmp_path / "full", windows=3, incidents=False)
+    monitor = monitor_files(tmp_path / "full", windows=3, incidents=False)
     empty = tmp_path / "empty"
     empty.mkdir()
     with serving(empty, wait=False) as running:
@@ -329,7 +329,7 @@ def test_an_empty_folder_says_what_to_do_and_fills_by_itself(opened, tmp_path):
 
 
 def test_labels_are_shown_as_they_are_and_never_as_html(opened, tmp_path):
-    monitor = made(tmp_path, windows=2, incidents=False)
+    monitor = monitor_files(tmp_path, windows=2, incidents=False)
     evil = "<img src=x onerror=document.title='owned'><b>&amp;</b>"
     short = "<i>&lt;1</i>"  # what Plotly would obey
     monitor.names = (evil, short, "=1+1", "ä 中")
@@ -351,47 +351,47 @@ def test_labels_are_shown_as_they_are_and_never_as_html(opened, tmp_path):
 def test_the_heat_map_has_the_keys_of_the_table_and_its_cells_open_them_at_their_time(opened, served):
     page = opened(served.address)
     page.wait_for_selector(".heat[data-drawn]")
-    told = served.json("api/heatmap?rows=60&columns=240")
+    answer = served.json("api/heatmap?rows=60&columns=240")
     ticks = page.evaluate("[...document.querySelectorAll('.heat .ytick text')].map(text => text.textContent)")
-    assert ticks == [key["podset"] for key in told["keys"]] == keys_of(served)
+    assert ticks == [key["podset"] for key in answer["keys"]] == keys_of(served)
     plot = page.locator(".heat .plot")
     plot.focus()
     page.keyboard.press("ArrowRight")
-    assert told["keys"][0]["podset"] == "3"
-    assert "podset 3" in page.locator(".heat .told").inner_text()
-    assert "8.00" in page.locator(".heat .told").inner_text()
+    assert answer["keys"][0]["podset"] == "3"
+    assert "podset 3" in page.locator(".heat .caption").inner_text()
+    assert "8.00" in page.locator(".heat .caption").inner_text()
     page.keyboard.press("ArrowLeft")
     lines = served.get(page.locator(".heat a[download]").get_attribute("href")).text.splitlines()
-    assert len(lines) > len(told["ends"]) and all("," in line for line in lines)
+    assert len(lines) > len(answer["ends"]) and all("," in line for line in lines)
     page.keyboard.press("Enter")
     page.wait_for_url("**/key?*")
-    asked = parse_qs(urlsplit(page.url).query)
-    assert asked == {"query": ["inbound"], "key.podset": ["3"], "at": [told["ends"][-2]]}
+    requested = parse_qs(urlsplit(page.url).query)
+    assert requested == {"query": ["inbound"], "key.podset": ["3"], "at": [answer["ends"][-2]]}
     page.go_back()
     page.wait_for_selector(".heat[data-drawn]")
     over_the_heat_map(page, "podset 3")
     page.mouse.down()
     page.mouse.up()
     page.wait_for_url("**/key?*")
-    assert parse_qs(urlsplit(page.url).query)["at"] == [told["ends"][-1]]
+    assert parse_qs(urlsplit(page.url).query)["at"] == [answer["ends"][-1]]
 
 
-def over_the_heat_map(page, said):
+def over_the_heat_map(page, sentence):
     """Point at its newest cell of the first key until that is told: the plot may be drawn anew meanwhile."""
 
-    def told():
+    def answer():
         box = page.locator(".heat .plot .nsewdrag").first.bounding_box()
         if box is not None:
             page.mouse.move(box["x"] + box["width"] - 3, box["y"] + 4)
             page.mouse.move(box["x"] + box["width"] - 3, box["y"] + 5)
             page.wait_for_timeout(100)
-        return said in page.locator(".heat .told").inner_text()
+        return sentence in page.locator(".heat .caption").inner_text()
 
-    server_of_tests.wait_until(told)
+    server_of_tests.wait_until(answer)
 
 
 def test_a_cell_of_the_heat_map_that_was_chosen_stays_the_same_when_others_overtake_it(opened, tmp_path):
-    monitor = made(tmp_path, keys=4, windows=6, incidents=False)
+    monitor = monitor_files(tmp_path, keys=4, windows=6, incidents=False)
     with serving(monitor.file) as running:
         page = opened(running.address)
         page.wait_for_selector(".heat[data-drawn]")
@@ -399,38 +399,38 @@ def test_a_cell_of_the_heat_map_that_was_chosen_stays_the_same_when_others_overt
         end = running.json("api/heatmap")["ends"][-1]
         page.locator(".heat .plot").focus()
         page.keyboard.press("ArrowRight")
-        chosen = page.locator(".heat .told").inner_text()
+        chosen = page.locator(".heat .caption").inner_text()
         assert chosen.startswith(f"podset {first}, ")
         monitor.add_window(slow=[last])
         ticks = "[...document.querySelectorAll('.heat .ytick text')].map(text => text.textContent)"
         page.wait_for_function(f"last => {ticks}[0] === last && {ticks}.length === 4", arg=last)
-        assert page.locator(".heat .told").inner_text() == chosen
+        assert page.locator(".heat .caption").inner_text() == chosen
         row = keys_of(running).index(first)
-        at = page.evaluate(
+        position = page.evaluate(
             "(({x0, x1, y0}) => [(x0 + x1) / 2, y0 + 0.5])(document.querySelector('.heat .plot').layout.shapes[0])"
         )
-        assert at == [datetime.fromisoformat(end).timestamp() * 1000, row]
+        assert position == [datetime.fromisoformat(end).timestamp() * 1000, row]
         page.keyboard.press("Enter")
         page.wait_for_url("**/key?*")
-        asked = parse_qs(urlsplit(page.url).query)
-        assert (asked["key.podset"], asked["at"]) == ([first], [end])
+        requested = parse_qs(urlsplit(page.url).query)
+        assert (requested["key.podset"], requested["at"]) == ([first], [end])
         page.close()
 
 
 def test_what_the_heat_map_says_of_itself_is_of_the_keys_that_it_shows_now(opened, served):
     page = opened(served.address)
     page.wait_for_selector(".heat[data-drawn]")
-    assert page.locator(".heat .told").inner_text().startswith("All 20 keys, ")
+    assert page.locator(".heat .caption").inner_text().startswith("All 20 keys, ")
     page.get_by_role("searchbox").fill("1")
-    page.wait_for_function("() => document.querySelector('.heat .told').textContent.startsWith('All 11 keys, ')")
+    page.wait_for_function("() => document.querySelector('.heat .caption').textContent.startsWith('All 11 keys, ')")
     over_the_heat_map(page, f"podset {keys_of(served, 'api/keys?search=1')[0]}")
     page.mouse.move(5, 5)
-    page.wait_for_function("() => document.querySelector('.heat .told').textContent.startsWith('All ')")
-    assert page.locator(".heat .told").inner_text().startswith("All 11 keys, ")
+    page.wait_for_function("() => document.querySelector('.heat .caption').textContent.startsWith('All ')")
+    assert page.locator(".heat .caption").inner_text().startswith("All 11 keys, ")
     page.locator(".heat .plot").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Escape")
-    assert page.locator(".heat .told").inner_text().startswith("All 11 keys, ")
+    assert page.locator(".heat .caption").inner_text().startswith("All 11 keys, ")
 
 
 def test_columns_of_several_windows_are_found_by_the_time_of_any_of_them(opened, served):
@@ -440,11 +440,11 @@ def test_columns_of_several_windows_are_found_by_the_time_of_any_of_them(opened,
     page = opened(served.address)
 
     def column(end, of=data, key='{"podset":"7"}'):
-        found = page.evaluate(
+        result = page.evaluate(
             "asked => import('/static/overview/heat_map.js').then(({whereIs}) => whereIs(...asked))",
             [{"key": key, "end": f"2026-11-16T12:{end}Z"}, of],
         )
-        return found and found[1]
+        return result and result[1]
 
     assert [column(end) for end in ("20:00", "20:15", "29:00", "05:00", "00:00", "30:15")] == [1, 2, 2, 0, None, None]
     assert [column(end, single) for end in ("20:00", "20:15", "05:00")] == [1, None, None]
@@ -463,17 +463,17 @@ def test_a_past_window_is_shown_when_the_address_asks_for_it(opened, served):
 def test_times_are_in_the_viewers_zone_with_utc_beside(opened, served):
     page = opened(served.address, timezone_id="Asia/Kolkata")
     end = datetime.fromisoformat(served.json("api/keys")["at"])
-    there = end + timedelta(hours=5, minutes=30)
-    assert f"{there:%H:%M:%S} ({end:%H:%M:%S} UTC)" in page.locator(".summary").inner_text()
+    present = end + timedelta(hours=5, minutes=30)
+    assert f"{present:%H:%M:%S} ({end:%H:%M:%S} UTC)" in page.locator(".summary").inner_text()
     assert page.locator("#zone").inner_text() in ("Times in Kolkata (UTC+5:30)", "Times in Calcutta (UTC+5:30)")
 
 
 def test_stale_results_loading_and_problems_have_banners_that_say_what_to_do(opened, served):
     def worse(route):
-        told = route.fetch().json()
+        answer = route.fetch().json()
         stale = {"seconds": 340.0, "because": "the monitor wrote nothing", "what_to_do": "look whether it runs"}
-        told |= {"stale": stale, "loading": {"done": 3, "of": 9}, "problems": ["a file is damaged; remove it"]}
-        route.fulfill(json=told)
+        answer |= {"stale": stale, "loading": {"done": 3, "of": 9}, "problems": ["a file is damaged; remove it"]}
+        route.fulfill(json=answer)
 
     page = opened(served.address)
     assert page.locator(".banner").all_inner_texts() == ["No monitor has run with this state folder yet."]
@@ -481,8 +481,8 @@ def test_stale_results_loading_and_problems_have_banners_that_say_what_to_do(ope
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     page.wait_for_selector(".banner[data-kind=stale]")
     assert page.locator(".banner").all_inner_texts() == [
-        "Reading stored results:3 of 9 files. The newest windows come first; older ones follow.",
-        "Results are stale: nothing new for 5\xa0min 40\xa0s.The monitor wrote nothing. Look whether it runs.",
+        "Reading stored results:3 of 9 files, newest windows first.",
+        "Results are stale: no new results for 5\xa0min 40\xa0s.The monitor wrote nothing. Look whether it runs.",
         "Problem:a file is damaged; remove it",
     ]
     page.unroute_all(behavior="ignoreErrors")
@@ -492,12 +492,12 @@ def test_stale_results_loading_and_problems_have_banners_that_say_what_to_do(ope
 
 def test_queries_that_differ_have_their_own_rows_and_columns(opened, tmp_path):
     """Quantiles, thresholds, units and labels of one are none of the others."""
-    with serving(differing.differing(tmp_path)) as running:
+    with serving(different_queries.different_queries(tmp_path)) as running:
         page = opened(running.address)
         for query, names in (("wide", ["p50", "p90", "below 0.5", "below 250"]), ("all", ["p90"]), ("narrow", ["p50"])):
             page.click(f".queries a >> text={query}")
             page.wait_for_selector(f".queries a[aria-current=page] >> text={query}")
-            page.wait_for_function(f"many => {KEYS}.length === many", arg=len(differing.KEYS[query]))
+            page.wait_for_function(f"many => {KEYS}.length === many", arg=len(different_queries.KEYS[query]))
             assert page.locator(".names .estimate").all_inner_texts() == names
             assert page.locator(".banner[data-kind=problem]").count() == 0
             first = cells(page.locator(".keys .row").first, "estimate")
@@ -508,7 +508,8 @@ def test_queries_that_differ_have_their_own_rows_and_columns(opened, tmp_path):
         assert page.locator(".heat h2").inner_text() == "p90 over time", "the highest quantile, not a share"
         page.route("**/api/key?*", lambda route: route.fulfill(json={**route.fetch().json(), "windows_per_point": 3}))
         page.goto(running.address + "key?query=wide&key.host=a")
-        page.wait_for_selector("#key-help >> text=A point stands for 3 windows: that with the highest p90.")
+        text = "Each point stands for 3 windows and shows the one with the highest p90."
+        page.wait_for_selector(f"#key-help >> text={text}")
         page.unroute_all(behavior="ignoreErrors")
         page.close()
 
@@ -519,11 +520,11 @@ def test_a_follower_that_fails_has_a_banner_until_it_works(opened, tmp_path, mon
 
     monkeypatch.setattr(supervision, "RETRY_SECONDS", 0.0)
     with monkeypatch.context() as broken:
-        broken.setattr(Follower, "step", fail)
-        with serving(made(tmp_path, keys=3, windows=2, incidents=False).file, wait=False) as running:
+        broken.setattr(ResultFollower, "step", fail)
+        with serving(monitor_files(tmp_path, keys=3, windows=2, incidents=False).file, wait=False) as running:
             page = opened(running.address, until=".banner[data-kind=problem]")
-            said = page.locator(".banner[data-kind=problem]").inner_text()
-            assert said.startswith("Problem:the results cannot be read (ValueError: 'p90' is not in list);")
+            sentence = page.locator(".banner[data-kind=problem]").inner_text()
+            assert sentence.startswith("Problem:the results cannot be read (ValueError: 'p90' is not in list);")
             page.goto(running.address + "health")
             page.wait_for_selector(".reasons li >> text=The results cannot be read")
             page.goto(running.address)
@@ -539,9 +540,9 @@ def test_a_query_that_is_not_there_and_a_wrong_parameter_say_what_to_do(opened, 
     page.get_by_role("link", name="inbound").last.click()
     page.wait_for_selector(".keys .row a[href]")
     page = opened(served.address, "?sort=p77", until=".keys .none:not([hidden])")
-    said = served.get("api/keys?sort=p77").json()
-    assert said["error"] in page.locator(".none").inner_text()
-    assert said["what_to_do"] in page.locator(".none").inner_text()
+    sentence = served.get("api/keys?sort=p77").json()
+    for text in (sentence["error"], sentence["what_to_do"]):
+        assert f"{text[0].upper()}{text[1:]}." in page.locator(".none").inner_text()
     opened.faults[:] = [fault for fault in opened.faults if "400" not in fault and "404" not in fault]
 
 
@@ -552,8 +553,8 @@ def test_it_is_accessible_and_fits_in_light_and_dark_wide_and_narrow(opened, ser
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
         page.wait_for_function("width => document.querySelector('.heat .main-svg').clientWidth < width", arg=width)
-        found = Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
+        result = Axe().run(page)
+        assert result.violations_count == 0, result.generate_report()
         assert page.evaluate("document.documentElement.scrollWidth") == width
         texts = "[...document.querySelectorAll('.keys .estimate :is(b, i)')]"
         cut = "filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.textContent)"

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from programs import BROWSER, needs
-from web.made import MINUTE, made
-from web.serving import serving
+from web.local_server import serving
+from web.monitor_files import MINUTE, monitor_files
 
 from aomg.evaluation.report import pictures
 
@@ -32,7 +32,7 @@ READY = ".key-plot[data-ready]"  # drawn, with its histogram, and listening
 
 @pytest.fixture(scope="module")
 def monitor(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("views"), keys=15, windows=32, summaries=True)
+    return monitor_files(tmp_path_factory.mktemp("views"), keys=15, windows=32, summaries=True)
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +49,8 @@ def open_view(chromium, served):
     """Opens an address and gives the page; fails if the console said anything or another host was asked."""
     faults, foreign, pages = [], [], []
 
-    def opened(path, scheme="light", width=1280, answers=None, at=None, zone=None):
-        base = at or served.address
+    def opened(path, scheme="light", width=1280, answers=None, server=None, zone=None):
+        base = server or served.address
         page = chromium.browser.new_page(timezone_id=zone) if zone else chromium.new_page()
         pages.append(page)
         page.set_viewport_size({"width": width, "height": 900})
@@ -108,9 +108,9 @@ def drag(page, first=0.3, last=0.6):
 
 def test_a_key_shows_every_quantile_with_its_band_and_the_limits_and_alerts(open_view):
     page = open_view(KEY + "6")
-    found = figure(page)
+    result = figure(page)
     for name in ("p50", "p90", "p99", "p99_9"):
-        line, band = found["traces"][f"line {name}"], found["traces"][f"band {name}"]
+        line, band = result["traces"][f"line {name}"], result["traces"][f"band {name}"]
         assert len(line["y"]) == 32 and all(value > 0 for value in line["y"])
         assert (
             band["fill"] == "toself" and max(band["y"][:-1]) >= max(line["y"]) and min(band["y"][:-1]) <= min(line["y"])
@@ -119,32 +119,32 @@ def test_a_key_shows_every_quantile_with_its_band_and_the_limits_and_alerts(open
         len(
             {
                 (trace["line"]["dash"], trace["line"]["width"])
-                for meta, trace in found["traces"].items()
+                for meta, trace in result["traces"].items()
                 if meta.startswith("line")
             }
         )
         == 4
     )
-    limit = found["traces"]["limit PodsetSwitchFault"]
+    limit = result["traces"]["limit PodsetSwitchFault"]
     assert limit["y"] == [4000, 4000] and "px" in limit["line"]["dash"]
-    assert "PodsetSwitchFault: p99 &gt; 4\u00a0ms" in found["words"]
-    assert [shape["name"] for shape in found["shapes"]] == ["alert pending", "alert firing"]
-    pending, firing = found["shapes"]
+    assert "PodsetSwitchFault: p99 &gt; 4\u00a0ms" in result["words"]
+    assert [shape["name"] for shape in result["shapes"]] == ["alert pending", "alert firing"]
+    pending, firing = result["shapes"]
     assert pending["x1"] == firing["x0"] < firing["x1"]
-    assert "▲ PodsetSwitchFault" in found["words"]
+    assert "▲ PodsetSwitchFault" in result["words"]
     assert page.locator("h1").inner_text() == "podset 6"
     assert page.locator(".past").get_by_text("PodsetSwitchFault").count() == 1
 
 
 def test_bursts_methods_and_counts_are_in_the_picture(open_view, monitor):
     page = open_view(KEY + "13")
-    found = figure(page)
-    highest = found["traces"]["line p99_9"]
-    assert len(found["traces"]["burst"]["x"]) == 8
-    assert found["traces"]["burst"]["x"] == highest["x"][-8:] and found["traces"]["burst"]["y"] == highest["y"][-8:]
-    assert {"method exact", "method band", "method envelope"} <= set(found["metas"])
+    result = figure(page)
+    highest = result["traces"]["line p99_9"]
+    assert len(result["traces"]["burst"]["x"]) == 8
+    assert result["traces"]["burst"]["x"] == highest["x"][-8:] and result["traces"]["burst"]["y"] == highest["y"][-8:]
+    assert {"method exact", "method band", "method envelope"} <= set(result["metas"])
     assert {"exact", "band", "envelope"} == set(page.locator(".methods b").all_inner_texts())
-    assert all(11_000 <= count < 13_000 for count in found["traces"]["count"]["y"])
+    assert all(11_000 <= count < 13_000 for count in result["traces"]["count"]["y"])
     assert page.locator("h1 .mark").all_inner_texts() == ["firing", "burst"]
     assert "TailAgainstMedian" in page.locator(".active").inner_text()
 
@@ -152,29 +152,29 @@ def test_bursts_methods_and_counts_are_in_the_picture(open_view, monitor):
 def test_the_numbers_of_the_newest_window_have_intervals(open_view, served):
     page = open_view(KEY + "6")
     figure(page)
-    told = served.json("/api/key?query=inbound&key.podset=6")
+    reported = served.json("/api/key?query=inbound&key.podset=6")
     values = page.locator(".cards .value").all_inner_texts()
-    lowest, highest = (told["estimates"][0][end][-1] for end in ("low", "high"))
+    lowest, highest = (reported["estimates"][0][end][-1] for end in ("low", "high"))
     assert values[0].endswith("µs") and lowest <= float(values[0][:-3]) <= highest
-    assert values[4] == f"{told['counts'][-1]:,}"
-    said = page.locator(".cards .figure").all_inner_texts()
-    assert all("exact" in text or ".." in text for text in said[:4])
+    assert values[4] == f"{reported['counts'][-1]:,}"
+    sentence = page.locator(".cards .figure").all_inner_texts()
+    assert all("exact" in text or ".." in text for text in sentence[:4])
 
 
 def test_a_gap_stays_a_gap(open_view, tmp_path):
-    other = made(tmp_path, keys=7, windows=10, incidents=False)
+    other = monitor_files(tmp_path, keys=7, windows=10, incidents=False)
     other.add_window(without=["6"], windows=4)
     other.add_window(windows=5)
     with serving(other.file) as running:
-        page = open_view(KEY + "6", at=running.address)
-        found = figure(page)
+        page = open_view(KEY + "6", server=running.address)
+        result = figure(page)
         page.close()
-    values = found["traces"]["line p50"]["y"]
+    values = result["traces"]["line p50"]["y"]
     assert values.count(None) == 1 and values.index(None) == 10 and len(values) == 16
-    assert found["traces"]["line p50"]["connectgaps"] is False
+    assert result["traces"]["line p50"]["connectgaps"] is False
     # two polygons: each ends with nothing
-    assert [part for part in found["traces"]["band p99"]["x"] if part is None] == [None, None]
-    assert [part for part in found["traces"]["count fill"]["x"] if part is None] == [None, None]
+    assert [part for part in result["traces"]["band p99"]["x"] if part is None] == [None, None]
+    assert [part for part in result["traces"]["count fill"]["x"] if part is None] == [None, None]
 
 
 def test_zoom_is_one_for_all_panels_and_lives_in_the_address(open_view):
@@ -194,9 +194,12 @@ def test_zoom_is_one_for_all_panels_and_lives_in_the_address(open_view):
 
 
 def test_a_zoom_outlives_a_live_update_and_the_last_hour_goes_along(open_view, tmp_path):
-    other = made(tmp_path, keys=7, windows=12, incidents=False)
+    other = monitor_files(tmp_path, keys=7, windows=12, incidents=False)
     with serving(other.file) as running:
-        fixed, along = open_view(KEY + "6", at=running.address), open_view(KEY + "6&last=1h", at=running.address)
+        fixed, along = (
+            open_view(KEY + "6", server=running.address),
+            open_view(KEY + "6&last=1h", server=running.address),
+        )
         drag(fixed)
         zoom, old = figure(fixed), figure(along)
         other.add_window(slow=["6"])
@@ -214,10 +217,10 @@ def test_a_zoom_outlives_a_live_update_and_the_last_hour_goes_along(open_view, t
 
 
 def test_a_window_that_comes_during_a_drag_is_drawn_after_it(open_view, tmp_path):
-    other = made(tmp_path, keys=7, windows=12, incidents=False)
+    other = monitor_files(tmp_path, keys=7, windows=12, incidents=False)
     points = "() => document.querySelector('.key-plot').data.find((one) => one.meta === 'line p50').y.length"
     with serving(other.file) as running:
-        page = open_view(KEY + "6&last=all", at=running.address)
+        page = open_view(KEY + "6&last=all", server=running.address)
         figure(page)
         plot, drawing = (page.locator(one).first.bounding_box() for one in (".key-plot", ".key-plot .nsewdrag"))
         page.mouse.move(plot["x"] + 2, plot["y"] + 2)  # no drag: only what was held back is drawn
@@ -269,9 +272,9 @@ def test_the_scale_and_the_lines_are_chosen_and_stay_so(open_view):
     page.locator(".legend button[data-estimate=p50]").click()
     page.wait_for_function("() => !document.querySelector('.key-plot').data.some((one) => one.meta.endsWith(' p50'))")
     page.reload()
-    found = figure(page)
-    assert found["scale"] == "linear" and found["y"][0] == 0
-    assert not {"line p50", "band p50"} & set(found["metas"]) and "line p90" in found["metas"]
+    result = figure(page)
+    assert result["scale"] == "linear" and result["y"][0] == 0
+    assert not {"line p50", "band p50"} & set(result["metas"]) and "line p90" in result["metas"]
     pressed = {name: page.get_by_role("button", name=name, exact=True) for name in ("Log scale", "p50", "p90")}
     assert [one.get_attribute("aria-pressed") for one in pressed.values()] == ["false", "false", "true"]
 
@@ -284,13 +287,13 @@ def test_pointing_at_a_window_tells_all_of_it_in_both_times(open_view, served):
     page.mouse.move(box["x"] + box["width"] * 0.99, box["y"] + 80, steps=3)
     page.wait_for_function("() => document.querySelector('.tip').textContent.includes('12:00:00 UTC')")
     tip = page.locator(".tip")
-    said = tip.inner_text()
-    told = served.json("/api/key?query=inbound&key.podset=13")
-    end = told["ends"][-1]
+    sentence = tip.inner_text()
+    reported = served.json("/api/key?query=inbound&key.podset=13")
+    end = reported["ends"][-1]
     # India is five hours and a half before UTC
-    assert f"({end[11:19]} UTC)" in said and "17:30:00" in said
-    assert f"{told['counts'][-1]:,} events" in said and "burst" in said
-    for estimate in told["estimates"]:
+    assert f"({end[11:19]} UTC)" in sentence and "17:30:00" in sentence
+    assert f"{reported['counts'][-1]:,} events" in sentence and "burst" in sentence
+    for estimate in reported["estimates"]:
         row = next(line for line in tip.locator("tr").all() if line.inner_text().startswith(estimate["title"]))
         assert row.inner_text().rstrip().endswith(estimate["methods"][-1])
 
@@ -301,17 +304,20 @@ def test_points_can_be_read_and_taken_by_keyboard(open_view, served):
     page.locator(".key-plot").focus()
     page.keyboard.press("End")
     page.keyboard.press("ArrowLeft")
-    told = served.json("/api/key?query=inbound&key.podset=6")
-    assert f"({told['ends'][-2][11:19]} UTC)" in page.locator(".tip").inner_text()
+    reported = served.json("/api/key?query=inbound&key.podset=6")
+    assert f"({reported['ends'][-2][11:19]} UTC)" in page.locator(".tip").inner_text()
     page.keyboard.press("Enter")
     page.wait_for_function("() => location.search.includes('at=')")
-    assert parameters(page)["at"] == told["ends"][-2]
+    assert parameters(page)["at"] == reported["ends"][-2]
     page.wait_for_function("() => document.querySelector('.key-plot').layout.shapes.some((one) => one.name === 'at')")
-    assert f"{told['counts'][-2]:,}" == page.locator(".cards [data-estimate=count] .value").inner_text()
+    assert f"{reported['counts'][-2]:,}" == page.locator(".cards [data-estimate=count] .value").inner_text()
 
 
 def test_the_histogram_has_every_event_and_the_quantiles(open_view):
-    buckets = [{"low": 100 * 1.014**at, "high": 100 * 1.014 ** (at + 1), "count": 1 + at % 7} for at in range(300)]
+    buckets = [
+        {"low": 100 * 1.014**number, "high": 100 * 1.014 ** (number + 1), "count": 1 + number % 7}
+        for number in range(300)
+    ]
     buckets += [{"low": 90_000.0, "high": 91_000.0, "count": 5}]
     total = sum(bucket["count"] for bucket in buckets)
     answer = {
@@ -339,26 +345,27 @@ def test_the_histogram_has_every_event_and_the_quantiles(open_view):
     assert all(high <= low * 1.0001 for (_, high), (low, _) in pairwise(edges))
     assert len(bars["x"]) <= 92
     assert [trace["meta"] for trace in data[1:]] == ["line p50", "line p90", "line p99", "line p99_9"]
-    assert "3 of them are 0 or less" in page.locator(".histogram .told").inner_text()
+    assert "3 of them are 0 or below" in page.locator(".histogram .caption").inner_text()
 
 
 def test_a_window_is_shown_as_its_summaries_have_it(open_view, served):
     page = open_view(KEY + "6")
     page.wait_for_selector(".histogram .barlayer .point")
-    told = served.json("/api/histogram?query=inbound&key.podset=6")
+    reported = served.json("/api/histogram?query=inbound&key.podset=6")
     bars = page.evaluate("() => document.querySelector('.histogram .plot').data[0]")
-    assert sum(map(int, bars["text"])) == told["count"] == sum(bucket["count"] for bucket in told["buckets"])
-    assert f"{told['count']:,} events in the window that ended" in page.locator(".histogram .told").inner_text()
+    assert sum(map(int, bars["text"])) == reported["count"] == sum(bucket["count"] for bucket in reported["buckets"])
+    assert f"{reported['count']:,} events in the window that ended" in page.locator(".histogram .caption").inner_text()
     saved = served.get(page.locator(".histogram a[download]").get_attribute("href")).text.splitlines()[1:]
-    assert [int(line.split(",")[-1]) for line in saved] == [bucket["count"] for bucket in told["buckets"]]
+    assert [int(line.split(",")[-1]) for line in saved] == [bucket["count"] for bucket in reported["buckets"]]
 
 
 def test_a_histogram_that_cannot_be_made_says_what_to_do(open_view):
     problem = {"error": "the summaries of the window are gone", "what_to_do": "look at a newer window"}
     page = open_view(KEY + "6", answers={"histogram": (404, problem)})
-    page.wait_for_selector(".histogram .told strong")
+    page.wait_for_selector(".histogram .caption strong")
     assert (
-        page.locator(".histogram .told").inner_text() == "The summaries of the window are gone. Look at a newer window."
+        page.locator(".histogram .caption").inner_text()
+        == "The summaries of the window are gone. Look at a newer window."
     )
     open_view.faults[:] = [fault for fault in open_view.faults if "404" not in fault]  # the browser's own note of it
 
@@ -370,9 +377,9 @@ def test_the_table_has_the_newest_points_newest_first(open_view, served):
     rows = page.locator(".as-table tbody tr")
     rows.nth(31).wait_for()  # rows are made when the browser tells that it is open
     assert rows.count() == 32
-    told = served.json("/api/key?query=inbound&key.podset=6")
-    assert f"({told['ends'][-1][11:19]} UTC)" in rows.first.inner_text()
-    assert f"{told['counts'][-1]:,}" in rows.first.inner_text()
+    reported = served.json("/api/key?query=inbound&key.podset=6")
+    assert f"({reported['ends'][-1][11:19]} UTC)" in rows.first.inner_text()
+    assert f"{reported['counts'][-1]:,}" in rows.first.inner_text()
 
 
 def test_the_same_key_of_another_query_is_a_link_away_and_keeps_the_zoom(open_view):
@@ -396,7 +403,7 @@ def test_a_key_that_is_not_there_says_where_to_look(open_view):
 
 def slowly(folder, **more):
     """Windows every five minutes: an hour of them is soon made."""
-    return made(folder, keys=7, incidents=False, period=5 * MINUTE, size=10 * MINUTE, **more)
+    return monitor_files(folder, keys=7, incidents=False, period=5 * MINUTE, size=10 * MINUTE, **more)
 
 
 def go(page, path):
@@ -411,29 +418,31 @@ def counts(page):
 def test_a_point_that_is_shared_is_the_same_point_later_and_never_another_one(open_view, tmp_path):
     other = slowly(tmp_path, windows=8)
     with serving(other.file) as running:
-        told = running.json("/api/key?query=inbound&key.podset=6")
-        page = open_view(KEY + "6&last=15m", at=running.address)
+        reported = running.json("/api/key?query=inbound&key.podset=6")
+        page = open_view(KEY + "6&last=15m", server=running.address)
         figure(page)
         page.locator(".key-plot").focus()
         for key in ("End", "ArrowLeft", "Enter"):
             page.keyboard.press(key)
         page.wait_for_function("() => location.search.includes('at=')")
-        assert "last" not in parameters(page) and parameters(page)["from"] < told["ends"][-2] < parameters(page)["to"]
+        assert (
+            "last" not in parameters(page) and parameters(page)["from"] < reported["ends"][-2] < parameters(page)["to"]
+        )
         shared = page.url.removeprefix(running.address)
         range_ = figure(page)["range"]
         other.add_window(windows=8)
-        later = open_view(shared, at=running.address)
-        assert figure(later)["range"] == range_ and counts(later) == told["counts"][-2]
+        later = open_view(shared, server=running.address)
+        assert figure(later)["range"] == range_ and counts(later) == reported["counts"][-2]
         # the same window, though what is drawn has gone on
-        go(later, f"{KEY}6&last=15m&at={told['ends'][0]}")
+        go(later, f"{KEY}6&last=15m&at={reported['ends'][0]}")
         later.wait_for_selector("[data-range='15m'][aria-pressed=true]")
-        assert counts(later) == told["counts"][0]
+        assert counts(later) == reported["counts"][0]
         # a window that there is not is not another one, and a time without windows is not a key without windows
         go(later, f"{KEY}6&at=2020-01-01T00:00:00Z")
         later.wait_for_selector(".nothing:not([hidden])")
         assert later.locator(".cards [data-estimate=count] .value").inner_text() == "\u2013"
-        assert "No window of this key that ended" in later.locator(".about").first.inner_text()
-        later.wait_for_function("() => document.querySelector('.histogram').innerText.includes('no such window')")
+        assert "This key has no window in memory that ended" in later.locator(".about").first.inner_text()
+        later.wait_for_function("() => document.querySelector('.histogram').innerText.includes('not in memory')")
         for one in (page, later):
             one.close()
 
@@ -442,8 +451,8 @@ def test_a_key_that_fell_silent_says_when_and_is_found_on_the_overview(open_view
     other = slowly(tmp_path, windows=6)
     other.add_window(without=["6"], windows=5)
     with serving(other.file) as running:
-        page = open_view("", at=running.address)
-        page.get_by_role("button", name="1 key is silent").click()
+        page = open_view("", server=running.address)
+        page.get_by_role("button", name="Show 1 silent key").click()
         page.wait_for_selector(".row .mark[data-state=silent]:not([hidden])")
         assert page.locator(".keys .row .key a").all_inner_texts() == ["6"]
         assert page.locator(".row .states").inner_text() == "silent 25\u00a0min"
@@ -454,15 +463,15 @@ def test_a_key_that_fell_silent_says_when_and_is_found_on_the_overview(open_view
         assert page.locator("h1 .mark").all_inner_texts() == ["silent"]
 
         go(page, KEY + "6")
-        page.locator(".about", has_text="It is silent since then").wait_for()
+        page.locator(".about", has_text="The key has been silent since").wait_for()
         page.get_by_role("button", name="15 min").click()
         page.wait_for_selector(".nothing:not([hidden])")
         page.reload()
-        found = figure(page)
-        assert found["range"][1] - found["range"][0] == pytest.approx(15 * 60_000, rel=0.5)
-        said = page.locator(".nothing").inner_text()
-        assert "No window in this time" in said and "(12:00:00 UTC)" in said
-        page.get_by_role("button", name="Show all there is").click()
+        result = figure(page)
+        assert result["range"][1] - result["range"][0] == pytest.approx(15 * 60_000, rel=0.5)
+        sentence = page.locator(".nothing").inner_text()
+        assert "No windows in this time range" in sentence and "(12:00:00 UTC)" in sentence
+        page.get_by_role("button", name="Show all windows").click()
         page.wait_for_selector(".nothing[hidden]", state="attached")
         assert len(figure(page)["traces"]["line p50"]["y"]) == 6
         page.close()
@@ -472,35 +481,35 @@ def test_one_end_of_the_time_is_enough(open_view, served):
     ends = served.json("/api/key?query=inbound&key.podset=6")["ends"]
     moment = f"Date.parse('{ends[20]}')"
     page = open_view(f"{KEY}6&from={ends[20]}")
-    found = figure(page)
-    asked, newest = page.evaluate(f"[{moment}, Date.parse('{ends[-1]}')]")
-    assert found["range"][0] == asked and newest <= found["range"][1] < newest + 60_000
+    result = figure(page)
+    requested, newest = page.evaluate(f"[{moment}, Date.parse('{ends[-1]}')]")
+    assert result["range"][0] == requested and newest <= result["range"][1] < newest + 60_000
     assert page.locator("[data-range][aria-pressed=true]").count() == 0
     saved = parse_qs(urlsplit(page.get_by_role("link", name="CSV").first.get_attribute("href")).query)
     assert saved["from"] == [ends[20].replace("Z", ".000Z")] and "to" not in saved
     go(page, f"{KEY}6&to={ends[20]}")
     page.wait_for_function(f"() => document.querySelector('.key-plot').layout.xaxis.range[1] === {moment}")
-    found = figure(page)
+    result = figure(page)
     first = page.evaluate(f"Date.parse('{ends[0]}')")
-    assert found["range"][1] == asked and first - 60_000 < found["range"][0] <= first
-    assert found["traces"]["line p50"]["x"][0] == first
+    assert result["range"][1] == requested and first - 60_000 < result["range"][0] <= first
+    assert result["traces"]["line p50"]["x"][0] == first
 
 
 def test_a_point_that_the_keyboard_chose_stays_while_windows_come(open_view, tmp_path):
     other = slowly(tmp_path, windows=8)
     with serving(other.file) as running:
-        page = open_view(KEY + "6&last=15m", at=running.address)
+        page = open_view(KEY + "6&last=15m", server=running.address)
         figure(page)
         page.locator(".key-plot").focus()
         page.keyboard.press("End")
         page.keyboard.press("ArrowLeft")
-        said = page.locator(".tip").inner_text()
-        assert "(11:55:00 UTC)" in said
+        sentence = page.locator(".tip").inner_text()
+        assert "(11:55:00 UTC)" in sentence
         other.add_window(slow=["6"])
         newest = "value => document.querySelector('.cards [data-estimate=p99] .value').textContent.startsWith(value)"
         page.wait_for_function(newest, arg="8.00")
         page.wait_for_function("() => document.querySelector('.key-plot').data.at(-1).x.at(-1) === 1794830700000")
-        assert page.locator(".tip").inner_text() == said
+        assert page.locator(".tip").inner_text() == sentence
         page.keyboard.press("Enter")
         page.wait_for_function("() => location.search.includes('at=')")
         assert parameters(page)["at"] == "2026-11-16T11:55:00Z"
@@ -530,9 +539,9 @@ def test_going_back_twice_at_once_ends_at_the_first_key(open_view):
 def test_lines_go_on_in_the_night_when_clocks_are_set_back(open_view, tmp_path):
     # in Berlin 02:00 comes twice, at 00:00 and at 01:00 UTC
     other = slowly(tmp_path, windows=24, end=1_792_892_400_000_000)
-    batches = [batch(at, at=f"2026-10-25T{at // 6:02}:{at % 6}0:00Z") for at in range(12)]
+    batches = [batch(number, at=f"2026-10-25T{number // 6:02}:{number % 6}0:00Z") for number in range(12)]
     with serving(other.file) as running:
-        page = open_view(KEY + "6", at=running.address, zone="Europe/Berlin", answers={"health": health(batches)})
+        page = open_view(KEY + "6", server=running.address, zone="Europe/Berlin", answers={"health": health(batches)})
         for x in [figure(page)["traces"][name]["x"] for name in ("line p50", "count")]:
             assert [after - before for before, after in pairwise(x)] == [300_000] * 23
         words = page.evaluate("() => document.querySelector('.key-plot').layout.xaxis.ticktext")
@@ -541,8 +550,8 @@ def test_lines_go_on_in_the_night_when_clocks_are_set_back(open_view, tmp_path):
         page.locator(".key-plot").focus()
         page.keyboard.press("Home")
         drag(page, 0.5, 0.9)
-        asked = [parameters(page)[name] for name in ("from", "to")]
-        assert "2026-10-25T00:" in asked[0] and "2026-10-25T01:" in asked[1]
+        requested = [parameters(page)[name] for name in ("from", "to")]
+        assert "2026-10-25T00:" in requested[0] and "2026-10-25T01:" in requested[1]
 
         page.get_by_role("link", name="Health").click()
         page.wait_for_function("() => document.querySelectorAll('.small-plot .main-svg').length >= 10")
@@ -551,12 +560,12 @@ def test_lines_go_on_in_the_night_when_clocks_are_set_back(open_view, tmp_path):
 
         ticks = """async ([first, days]) => {
           const {timeTicks} = await import("/static/lib/ticks.js");
-          return timeTicks(first, first + days * 86400000, 8).map((one) => [one.at, new Date(one.at).getHours()]);
+          return timeTicks(first, first + days * 86400000, 8).map((one) => [one.time, new Date(one.time).getHours()]);
         }"""
         for first in (1_774_656_000_000, 1_792_796_400_000):  # the days before clocks are set forward, and back
-            found = page.evaluate(ticks, [first, 2])
-            assert [hour for _, hour in found] == [(found[0][1] + 6 * at) % 24 for at in range(len(found))]
-            assert {after - before for (before, _), (after, _) in pairwise(found)} <= {18e6, 21.6e6, 25.2e6}
+            result = page.evaluate(ticks, [first, 2])
+            assert [hour for _, hour in result] == [(result[0][1] + 6 * number) % 24 for number in range(len(result))]
+            assert {after - before for (before, _), (after, _) in pairwise(result)} <= {18e6, 21.6e6, 25.2e6}
         page.close()
 
 
@@ -597,15 +606,15 @@ def test_an_alert_tells_interval_reason_and_time_and_leads_to_its_key(open_view,
     page = open_view("alerts?state=resolved")
     page.wait_for_selector(".alert")
     card = page.locator(".alert")
-    told = served.json("/api/alerts?state=resolved")["alerts"][0]
-    said = card.inner_text()
-    assert told["reason"] in said and told["annotations"]["summary"] in said
-    assert re.search(r"inbound\.p99\s", said) and f"{told['resolved'][11:19]} UTC" in said
+    reported = served.json("/api/alerts?state=resolved")["alerts"][0]
+    sentence = card.inner_text()
+    assert reported["reason"] in sentence and reported["annotations"]["summary"] in sentence
+    assert re.search(r"inbound\.p99\s", sentence) and f"{reported['resolved'][11:19]} UTC" in sentence
     card.get_by_role("link").click()
-    found = figure(page)
-    assert parameters(page)["key.podset"] == "6" and parameters(page)["at"] == told["link"]["at"]
-    assert any(shape["name"] == "at" for shape in found["shapes"])
-    assert any(shape["name"] == "alert firing" for shape in found["shapes"])
+    result = figure(page)
+    assert parameters(page)["key.podset"] == "6" and parameters(page)["at"] == reported["link"]["at"]
+    assert any(shape["name"] == "at" for shape in result["shapes"])
+    assert any(shape["name"] == "alert firing" for shape in result["shapes"])
 
 
 def test_a_fleet_names_its_members_and_nothing_of_it_is_html(open_view):
@@ -643,23 +652,23 @@ def test_a_fleet_names_its_members_and_nothing_of_it_is_html(open_view):
     }
     page = open_view("alerts", answers={"alerts": answer})
     page.wait_for_selector(".alert")
-    said = page.locator(".alert").inner_text()
+    sentence = page.locator(".alert").inner_text()
     assert page.locator("main img, .alert h2 b, .labels b").count() == 0
-    assert "7 of 20 members violate; 1 no longer send" in said and "and 5 more" in said
-    assert "35.0" in said and "30.0..40.0" in said and said.count(evil) == 7
+    assert "7 of 20 members violate the condition; 1 is silent" in sentence and "and 5 more" in sentence
+    assert "35.0" in sentence and "30.0..40.0" in sentence and sentence.count(evil) == 7
 
 
 def test_a_picture_has_texts_of_data_as_texts(open_view, served):
     evil = "<img src=x onerror=alert(1)>&amp;<b>x</b>"
-    told = served.json("/api/key?query=inbound&key.podset=6")
-    told |= {
+    reported = served.json("/api/key?query=inbound&key.podset=6")
+    reported |= {
         "key": {"podset": evil},
-        "limits": [{**told["limits"][0], "rule": evil}],
-        "alerts": [{**one, "rule": evil} for one in told["alerts"]],
+        "limits": [{**reported["limits"][0], "rule": evil}],
+        "alerts": [{**one, "rule": evil} for one in reported["alerts"]],
     }
-    for estimate in told["estimates"]:
+    for estimate in reported["estimates"]:
         estimate["methods"] = [evil] * len(estimate["methods"])
-    page = open_view(KEY + "6", answers={"key": told})
+    page = open_view(KEY + "6", answers={"key": reported})
     figure(page)
     assert page.locator("main img, .key-plot b").count() == 0
     assert evil in page.locator("h1").inner_text()
@@ -670,14 +679,14 @@ def test_a_picture_has_texts_of_data_as_texts(open_view, served):
 
 
 def batch(number, **more):
-    told = {
+    reported = {
         "batch": number,
         "at": f"2026-11-16T11:{number:02}:00Z",
         "events": 20_000,
         "seconds": 2.0,
         "events_per_second": 10_000.0,
     }
-    told |= {
+    reported |= {
         "rows": 40,
         "lag_seconds": 2.0 + number,
         "phases": {"find": 0.2, "compute": 1.0, "write": 0.5},
@@ -686,11 +695,11 @@ def batch(number, **more):
         "state_rows": 300,
         "state_bytes": 2**20,
     }
-    return told | more
+    return reported | more
 
 
 def health(batches, **more):
-    told = {
+    reported = {
         "version": 1,
         "live": True,
         "newest_end": "2026-11-16T12:00:00Z",
@@ -699,15 +708,15 @@ def health(batches, **more):
         "note": None,
         "batches": batches,
     }
-    told["totals"] = {
+    reported["totals"] = {
         "events": 1_234_567,
         "rows": 800,
         "late": 5,
         "refused": 12,
         "refused_by_reason": {"rtt_us is no number": 12},
     }
-    told |= {"state_bytes": 3 * 2**20, "state_rows": 300, "checkpoint_age_seconds": 3.0, "undelivered": {}}
-    return told | {"server": {"history_bytes": 2**20, "most_bytes": 2**30, "viewers": 4}} | more
+    reported |= {"state_bytes": 3 * 2**20, "state_rows": 300, "checkpoint_age_seconds": 3.0, "undelivered": {}}
+    return reported | {"server": {"history_bytes": 2**20, "most_bytes": 2**30, "viewers": 4}} | more
 
 
 def numbers(page):
@@ -719,11 +728,11 @@ def numbers(page):
 
 
 def test_health_tells_its_numbers_and_that_all_is_well(open_view):
-    page = open_view("health", answers={"health": health([batch(at) for at in range(20)])})
-    found = numbers(page)
-    assert page.locator("h1").inner_text() == "All is well"
+    page = open_view("health", answers={"health": health([batch(number) for number in range(20)])})
+    result = numbers(page)
+    assert page.locator("h1").inner_text() == "The monitor is healthy"
     expected = {
-        "Events in": "10.0 k/s",
+        "Events per second": "10.0 k/s",
         "Lag behind the clock": "4.25 s",
         "Micro-batch": "2 s",
         "Events so far": "1.23 M",
@@ -731,16 +740,16 @@ def test_health_tells_its_numbers_and_that_all_is_well(open_view):
     }
     expected |= {
         "Refused events": "12",
-        "State": "3.00 MiB",
+        "Spark state": "3.00 MiB",
         "Checkpoint": "3 s ago",
-        "Undelivered alerts": "0",
-        "Memory for history": "1.00 MiB",
+        "Undelivered notifications": "0",
+        "Page memory": "1.00 MiB",
         "Viewers": "4",
     }
-    assert found == expected
+    assert result == expected
     page.wait_for_function("() => document.querySelectorAll('.small-plot .main-svg').length >= 10")
     lag = page.evaluate("() => document.querySelectorAll('.small-plot .plot')[1].data[0].y")
-    assert lag == [2.0 + at for at in range(20)]
+    assert lag == [2.0 + number for number in range(20)]
     phases = page.evaluate(
         "() => document.querySelectorAll('.small-plot .plot')[2].data.map((one) => [one.meta, one.y[0]])"
     )
@@ -750,7 +759,11 @@ def test_health_tells_its_numbers_and_that_all_is_well(open_view):
 
 
 def test_health_says_what_is_wrong_and_what_to_do(open_view):
-    batches = [batch(at) for at in range(17)] + [batch(17, late=9), batch(18, late=9, refused=3), batch(19, late=9)]
+    batches = [batch(number) for number in range(17)] + [
+        batch(17, late=9),
+        batch(18, late=9, refused=3),
+        batch(19, late=9),
+    ]
     stale = {
         "seconds": 340.0,
         "because": "the monitor has given no sign of life",
@@ -758,19 +771,19 @@ def test_health_says_what_is_wrong_and_what_to_do(open_view):
     }
     page = open_view("health", answers={"health": health(batches, undelivered={"webhook 1": 2}, stale=stale)})
     numbers(page)
-    said = page.locator(".reasons").inner_text()
+    sentence = page.locator(".reasons").inner_text()
     assert page.locator("h1").inner_text() == "Results are stale"
-    assert "nothing new for 5\u00a0min 40\u00a0s" in said and "Start it again with aomg run." in said
-    assert "3 events of the newest 5 micro-batches were refused" in said
-    assert "4 events came too late" in said and "2 alerts wait for webhook 1" in said
+    assert "no new results for 5\u00a0min 40\u00a0s" in sentence and "Start it again with aomg run." in sentence
+    assert "The newest 5 micro-batches refused 3 events." in sentence
+    assert "dropped 4 late events." in sentence and "2 notifications are not delivered to webhook 1 yet" in sentence
 
 
 def test_where_only_results_are_served_the_views_say_what_is_missing(open_view, monitor):
     with serving(monitor.results) as running:
-        page = open_view("health", at=running.address)
+        page = open_view("health", server=running.address)
         page.wait_for_selector(".missing:not([hidden])")
         assert "aomg web CONFIG.yaml" in page.locator(".missing").inner_text()
-        assert page.locator("h1").inner_text() != "All is well"
+        assert page.locator("h1").inner_text() != "The monitor is healthy"
         page.goto(running.address + "alerts")
         page.wait_for_selector(".notice")
         assert "aomg web CONFIG.yaml" in page.locator(".notice").inner_text()
@@ -787,7 +800,7 @@ def test_where_only_results_are_served_the_views_say_what_is_missing(open_view, 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_the_views_are_accessible_and_fit(open_view, scheme, width):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    answers = {"health": health([batch(at, refused=at % 2) for at in range(20)])}
+    answers = {"health": health([batch(number, refused=number % 2) for number in range(20)])}
     for path, ready in (
         (KEY + "13", READY),
         ("alerts", ".alert"),
@@ -798,16 +811,16 @@ def test_the_views_are_accessible_and_fit(open_view, scheme, width):
         page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         # the policy forbids the page to run what is given to it: axe is run by the driver
-        found = axe.run(page, options={"resultTypes": ["violations"]})
-        assert [(one["id"], [node["target"] for node in one["nodes"]]) for one in found.response["violations"]] == []
+        result = axe.run(page, options={"resultTypes": ["violations"]})
+        assert [(one["id"], [node["target"] for node in one["nodes"]]) for one in result.response["violations"]] == []
 
 
 def test_a_key_whose_label_is_empty_has_an_address_too(open_view, tmp_path):
-    monitor = made(tmp_path, keys=2, windows=0, incidents=False)
+    monitor = monitor_files(tmp_path, keys=2, windows=0, incidents=False)
     monitor.names = ("", "other")
     monitor.add_window(windows=4)
     with serving(monitor.file) as running:
-        page = open_view("", at=running.address)
+        page = open_view("", server=running.address)
         page.wait_for_selector(".keys .row a[href]")
         page.click(".keys .row a[href$='key.podset=']")
         assert len(figure(page)["traces"]["line p99"]["x"]) == 4

@@ -41,11 +41,11 @@ def record_of(values: np.ndarray, query: Query = QUERY) -> bytes:
     return fleet.slide(rows, nothing, nothing, answering=False).kept_data.tobytes()
 
 
-def row(key: tuple, number: int, values: np.ndarray, query: str = "inbound", asked: Query = QUERY) -> dict:
+def row(key: tuple, number: int, values: np.ndarray, query: str = "inbound", requested: Query = QUERY) -> dict:
     start = NOON + number * PERIOD
-    made = {"query": query, "labels": list(key), "start": start, "end": start + PERIOD, "count": values.size}
-    made |= {"min": float(values.min()), "max": float(values.max())}
-    return made | {"summary": record_of(values, asked), "written_by": asked.text()}
+    built = {"query": query, "labels": list(key), "start": start, "end": start + PERIOD, "count": values.size}
+    built |= {"min": float(values.min()), "max": float(values.max())}
+    return built | {"summary": record_of(values, requested), "written_by": requested.text()}
 
 
 def table(rows: list[dict]) -> pa.Table:
@@ -86,10 +86,10 @@ def test_the_buckets_of_every_window_hold_exactly_its_events(batches, keys, seed
     for batch, closed in enumerate(batches):
         files[batch] = []
         for key in keys:
-            for at in range(number, number + closed):
+            for index in range(number, number + closed):
                 if random.random() < 0.8:
-                    events[key, at] = values_of(int(random.integers(1 << 30)), int(random.integers(1, 60)))
-                    files[batch].append(row((key,), at, events[key, at]))
+                    events[key, index] = values_of(int(random.integers(1 << 30)), int(random.integers(1, 60)))
+                    files[batch].append(row((key,), index, events[key, index]))
         number += closed
     with tempfile.TemporaryDirectory() as folder:
         histograms = stored(Path(folder), files)
@@ -100,16 +100,16 @@ def test_the_buckets_of_every_window_hold_exactly_its_events(batches, keys, seed
                 if not inside:
                     continue
                 values = np.concatenate(inside)
-                told = histograms.of("inbound", {"podset": key}, end - 4 * PERIOD, end, values.size)
-                assert (told["count"], told["sub_windows"]) == (values.size, len(inside))
-                for bucket in told["buckets"]:
+                answer = histograms.of("inbound", {"podset": key}, end - 4 * PERIOD, end, values.size)
+                assert (answer["count"], answer["sub_windows"]) == (values.size, len(inside))
+                for bucket in answer["buckets"]:
                     assert np.sum((values >= bucket["low"]) & (values < bucket["high"])) == bucket["count"]
-                assert sum(bucket["count"] for bucket in told["buckets"]) == values.size
+                assert sum(bucket["count"] for bucket in answer["buckets"]) == values.size
 
 
 def test_a_histogram_says_of_what_it_is(tmp_path):
-    told = stored(tmp_path, {0: [row(("6",), 0, values_of(1))]}).of("inbound", {"podset": "6"}, NOON, NOON + PERIOD)
-    assert {name: told[name] for name in ("query", "key", "start", "end", "count", "sub_windows")} == {
+    answer = stored(tmp_path, {0: [row(("6",), 0, values_of(1))]}).of("inbound", {"podset": "6"}, NOON, NOON + PERIOD)
+    assert {name: answer[name] for name in ("query", "key", "start", "end", "count", "sub_windows")} == {
         "query": "inbound",
         "key": {"podset": "6"},
         "start": "2026-11-16T12:00:00Z",
@@ -149,12 +149,12 @@ def test_only_the_files_of_the_window_are_read(tmp_path):
 
 def test_files_that_were_read_are_not_read_again_until_they_change(tmp_path):
     histograms = stored(tmp_path, {n: [row(("1",), n, values_of(n))] for n in range(4)})
-    asked = ("inbound", {"podset": "1"}, NOON, NOON + 4 * PERIOD)
-    first = histograms.of(*asked)
+    requested = ("inbound", {"podset": "1"}, NOON, NOON + 4 * PERIOD)
+    first = histograms.of(*requested)
     with mock.patch.object(histogram, "_parts_of", side_effect=AssertionError("read again")):
-        assert histograms.of(*asked) == first
+        assert histograms.of(*requested) == first
     stored(tmp_path, {2: [row(("1",), 2, values_of(2, 80))]})
-    assert histograms.of(*asked)["count"] == first["count"] + 30
+    assert histograms.of(*requested)["count"] == first["count"] + 30
 
 
 def test_a_summary_that_another_stream_stored_too_counts_once(tmp_path):
@@ -164,18 +164,18 @@ def test_a_summary_that_another_stream_stored_too_counts_once(tmp_path):
 
 
 def test_without_summaries_the_error_says_what_to_add():
-    with pytest.raises(NotFound) as told:
+    with pytest.raises(NotFound) as answer:
         Histograms(None).of("inbound", {"podset": "1"}, 0, 1)
-    assert "summaries: [{parquet: summaries/}]" in told.value.what_to_do
+    assert "summaries: [{parquet: summaries/}]" in answer.value.what_to_do
 
 
 def test_windows_that_are_not_stored_or_only_in_part_say_so(tmp_path):
     histograms = stored(tmp_path, {n: [row(("1",), n, values_of(n))] for n in range(4)})
     with pytest.raises(NotFound, match="no summaries of pairs are stored yet"):
         histograms.of("pairs", {"src": "1", "dst": "2"}, NOON, NOON + PERIOD)
-    with pytest.raises(NotFound, match="not stored") as told:
+    with pytest.raises(NotFound, match="not stored") as answer:
         histograms.of("inbound", {"podset": "1"}, NOON - 9 * PERIOD, NOON)
-    assert told.value.what_to_do
+    assert answer.value.what_to_do
     with pytest.raises(NotFound, match="50 of the 100 events"):
         histograms.of("inbound", {"podset": "1"}, NOON - PERIOD, NOON + PERIOD, 100)
     with pytest.raises(NotFound, match="not stored"):
@@ -189,10 +189,10 @@ def test_a_batch_out_of_the_order_of_time_is_found_where_its_events_are_missed(t
 
 def test_a_damaged_file_and_a_query_without_a_guarantee_say_so(tmp_path):
     free = Query("1 minute", "15 seconds", guarantee=False)
-    histograms = stored(tmp_path, {0: [row(("1",), 0, values_of(1), asked=free)]})
-    with pytest.raises(NotFound, match="without a guarantee") as told:
+    histograms = stored(tmp_path, {0: [row(("1",), 0, values_of(1), requested=free)]})
+    with pytest.raises(NotFound, match="without a guarantee") as answer:
         histograms.of("inbound", {"podset": "1"}, NOON, NOON + PERIOD)
-    assert told.value.what_to_do == "give it a guarantee"
+    assert answer.value.what_to_do == "give it a guarantee"
     (tmp_path / "inbound" / f"batch-{STREAM}-{0:010d}.parquet").write_bytes(b"no parquet")
     with pytest.raises(NotFound):
         histograms.of("inbound", {"podset": "1"}, NOON, NOON + PERIOD)

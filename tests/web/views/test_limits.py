@@ -62,10 +62,10 @@ def test_comparisons_with_a_constant_are_limits_in_the_unit_of_the_query(tmp_pat
 def test_every_not_turns_the_operator_and_nothing_else(tmp_path_factory, turns, operator, value):
     folder = tmp_path_factory.mktemp("turns")
     expression = "".join("not " if turn else "" for turn in turns) + f"inbound.p99 {operator} {value}ms"
-    ((name, told, limit),) = drawn(folder, expression)
+    ((name, answer, limit),) = drawn(folder, expression)
     assert (name, limit) == ("inbound.p99", value * 1000.0)
     holds = {">": 2 > 1, ">=": 2 >= 1, "<": 2 < 1, "<=": 2 <= 1}  # of a value above the limit
-    assert holds[told] == (holds[operator] != (sum(turns) % 2 == 1))
+    assert holds[answer] == (holds[operator] != (sum(turns) % 2 == 1))
 
 
 def test_targets_and_fleets_have_limits_and_broken_rules_none(tmp_path):
@@ -91,5 +91,5 @@ def test_the_shipped_rules_have_their_limits():
         ("outbound", "p99", 4000.0, "PodsetSwitchFault"),
         ("inbound", "p99", 5000.0, "inbound_p99"),
     ]
-    told = known_rules(config)["network", "TailAgainstMedian"]
-    assert (told.condition, told.queries, told.limits) == ("p99_9 > 20 * p50", ("inbound",), ())
+    answer = known_rules(config)["network", "TailAgainstMedian"]
+    assert (answer.condition, answer.queries, answer.limits) == ("p99_9 > 20 * p50", ("inbound",), ())

@@ -1,1 +1,1 @@
-"""Follows what the monitor writes: results, alerts, health and targets."""
+"""Follows the files that the monitor writes: results, alerts, health and targets."""

@@ -1,4 +1,4 @@
-"""Follows a file of lines that somebody appends to, and now and then cuts, replaces or removes."""
+"""Reads new lines of a file that is appended to, and may be truncated, replaced or removed."""
 
 from pathlib import Path
 
@@ -6,59 +6,63 @@ _BLOCK = 1 << 20
 _CHECKED = 1 << 10
 
 
-class Appended:
-    """The whole lines of a file, each once, in pieces. A last line without its end waits until it has one.
+class LineReader:
+    """Reads each complete line of a file once. A last line without a line break waits for it.
 
     most_bytes
-        Of a larger file only so much of its end is read.
+        Of a larger file, only the last `most_bytes` are read.
 
-    A look costs one stat while nothing changes, and at most 1 MB of reading otherwise.
+    `read` costs one stat call while nothing changes, and reads at most 1 MB.
     """
 
     def __init__(self, file: Path, most_bytes: int = 1 << 24) -> None:
         self.file = file
         self._most_bytes = most_bytes
-        self._forget()
+        self._reset()
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._inode: int | None = None
-        self._looked: tuple[int, int, int] | None = None  # inode, size and time of change when all was read
-        self._at = 0
-        self._before = b""  # the bytes in front of `_at`: if they are others now, the file was cut and written again
+        self._complete: tuple[int, int, int] | None = (
+            None  # inode, size and modification time of a file read to its end
+        )
+        self._offset = 0
+        self._tail = b""  # the bytes before `_offset`: if they differ, the file was rewritten
 
     def read(self) -> tuple[bool, list[bytes]]:
-        """Whether all that was read before no longer counts, and the lines that are new. Raises OSError."""
+        """Return whether the file was replaced, which voids earlier lines, and its new lines. Raises OSError."""
         try:
-            told = self.file.stat()
+            status = self.file.stat()
         except FileNotFoundError:
-            again = self._inode is not None
-            self._forget()
-            return again, []
-        seen = (told.st_ino, told.st_size, told.st_mtime_ns)
-        if seen == self._looked:
+            restarted = self._inode is not None
+            self._reset()
+            return restarted, []
+        identity = (status.st_ino, status.st_size, status.st_mtime_ns)
+        if identity == self._complete:
             return False, []
         with self.file.open("rb") as raw:
-            again = self._inode is not None and (told.st_ino != self._inode or not self._goes_on(raw, told.st_size))
-            if again:
-                self._forget()
-            if self._inode is None and told.st_size > self._most_bytes:
-                raw.seek(told.st_size - self._most_bytes)
+            restarted = self._inode is not None and (
+                status.st_ino != self._inode or not self._continues(raw, status.st_size)
+            )
+            if restarted:
+                self._reset()
+            if self._inode is None and status.st_size > self._most_bytes:
+                raw.seek(status.st_size - self._most_bytes)
                 raw.readline()
-                self._at = raw.tell()
-            self._inode = told.st_ino
-            raw.seek(self._at)
+                self._offset = raw.tell()
+            self._inode = status.st_ino
+            raw.seek(self._offset)
             block = raw.read(_BLOCK)
-        whole = block.rfind(b"\n") + 1
-        if not whole and len(block) == _BLOCK:
-            whole = _BLOCK  # no line is so long: whoever takes it apart finds it damaged
-        self._at += whole
-        self._before = (self._before + block[:whole])[-_CHECKED:]
-        self._looked = seen if len(block) < _BLOCK else None
-        return again, block[:whole].splitlines()
+        end = block.rfind(b"\n") + 1
+        if not end and len(block) == _BLOCK:
+            end = _BLOCK  # no valid line is so long: the caller's parser rejects it
+        self._offset += end
+        self._tail = (self._tail + block[:end])[-_CHECKED:]
+        self._complete = identity if len(block) < _BLOCK else None
+        return restarted, block[:end].splitlines()
 
-    def _goes_on(self, raw: object, size: int) -> bool:
-        """Whether the file still holds what was read, as its last bytes tell."""
-        if size < self._at:
+    def _continues(self, raw: object, size: int) -> bool:
+        """Whether the file still holds what was read, by its last bytes."""
+        if size < self._offset:
             return False
-        raw.seek(self._at - len(self._before))  # type: ignore[attr-defined]
-        return raw.read(len(self._before)) == self._before  # type: ignore[attr-defined, no-any-return]
+        raw.seek(self._offset - len(self._tail))  # type: ignore[attr-defined]
+        return raw.read(len(self._tail)) == self._tail  # type: ignore[attr-defined, no-any-return]

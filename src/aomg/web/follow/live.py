@@ -1,6 +1,6 @@
-"""All that the page shows, together: one thread follows the files, everyone else reads what is immutable.
+"""Combines all data of the page: one thread follows the files, all others read immutable snapshots.
 
-`Live.now()` is a consistent view of one version. Whoever wants to know of the next version listens.
+`LiveData.snapshot()` is consistent: all its parts have one version. Listeners are called for every new version.
 """
 
 import logging
@@ -13,14 +13,14 @@ from typing import Any
 
 from aomg.web.follow.alerts import AlertLog
 from aomg.web.follow.health import HealthLog
-from aomg.web.follow.results import Follower, Loading
-from aomg.web.follow.supervision import RETRY_SECONDS, FollowerState, Supervised, described
+from aomg.web.follow.results import Loading, ResultFollower
+from aomg.web.follow.supervision import RETRY_SECONDS, FollowerState, SupervisedFollower, describe
 from aomg.web.follow.targets import TargetFile
 from aomg.web.memory.history import History, QueryHistory
 from aomg.web.metrics.exposition import MOST_SERIES
 from aomg.web.places import Places
 from aomg.web.views.alerts import Alerts
-from aomg.web.views.health import Health
+from aomg.web.views.health import HealthSnapshot
 from aomg.web.views.histogram import Histograms
 from aomg.web.views.limits import limits_of
 
@@ -31,17 +31,17 @@ _NOTHING = Loading(0, 0)
 
 
 @dataclass(frozen=True, eq=False)
-class Now:
-    """Everything at one version.
+class Snapshot:
+    """All data at one version.
 
     since
-        A name for this run of the server: versions of another run are other versions.
+        Identifies this run of the server: versions of another run are unrelated.
     alerts
-        None where only results are known.
+        None where only a folder of results is served.
     loading
-        How many files of results are read, of how many.
+        How many of the result files are read.
     followers
-        How those are doing that follow the results, the alerts, the monitor's health and the targets.
+        States of the followers of results, alerts, health and targets.
     """
 
     since: str
@@ -54,29 +54,29 @@ class Now:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong, and what to do."""
+        """Current problems, each with what to do."""
         return tuple(state.problem for state in self.followers if state.problem is not None)
 
 
-class Live:
-    """Follows places. `start` begins to follow in a thread of its own, `stop` ends it; `step` is what it repeats.
+class LiveData:
+    """Follows files and publishes snapshots. `start` runs `step` repeatedly in its own thread; `stop` ends it.
 
-    What cannot be read is a problem that is shown, and all the rest goes on.
+    A file that cannot be read becomes a problem on the page; all others are still read.
 
     most_bytes, most_series
-        Of windows that are kept in memory, and of what /metrics tells.
+        Maximum memory for windows, and maximum number of series at /metrics.
     """
 
     def __init__(self, places: Places, most_bytes: int = 1 << 30, most_series: int = MOST_SERIES) -> None:
         self.places, self.history, self.most_series = places, History(most_bytes), most_series
-        self._follower = Follower(places.results, self.history)
+        self._follower = ResultFollower(places.results, self.history)
         self._alerts = AlertLog.of(places.config) if places.config is not None else None
         self._health = HealthLog.of(places.config) if places.config is not None else HealthLog(None, None)
         self._targets = TargetFile(places.targets)
-        results = Supervised("results", "the results", self._follower, lambda: self._follower.is_waiting)
-        health = Supervised("health", "the monitor's health", self._health)
-        targets = Supervised("targets", "the headroom of targets", self._targets)
-        alerts = [Supervised("alerts", "the alerts", self._alerts)] if self._alerts is not None else []
+        results = SupervisedFollower("results", "the results", self._follower, lambda: self._follower.is_waiting)
+        health = SupervisedFollower("health", "the monitor's health", self._health)
+        targets = SupervisedFollower("targets", "the headroom of targets", self._targets)
+        alerts = [SupervisedFollower("alerts", "the alerts", self._alerts)] if self._alerts is not None else []
         self._supervised = (results, health, targets, *alerts)
         health.step()
         self.histograms = Histograms(places.summaries)
@@ -86,25 +86,25 @@ class Live:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._now = Now(secrets.token_hex(4), 0, self.history.snapshot(), self._alerts_now())
+        self._snapshot = Snapshot(secrets.token_hex(4), 0, self.history.snapshot(), self._alert_snapshot())
 
-    def now(self) -> Now:
-        """The newest version; costs nothing."""
-        return self._now
+    def snapshot(self) -> Snapshot:
+        """Return the newest snapshot; costs nothing."""
+        return self._snapshot
 
     def step(self) -> bool:
-        """Look once at all files; True if results were read, of which there may be more. Called by one thread only."""
-        changed = [one.step() for one in self._supervised]
+        """Check all files once; True if results were read, and there may be more. Call it from one thread only."""
+        changed = [follower.step() for follower in self._supervised]
         queries, loading = self.history.snapshot(), self._follower.loading
-        is_read = queries is not self._now.queries
-        followers = tuple(one.state for one in self._supervised)
-        if is_read or any(changed) or (loading, followers) != (self._now.loading, self._now.followers):
+        is_read = queries is not self._snapshot.queries
+        followers = tuple(follower.state for follower in self._supervised)
+        if is_read or any(changed) or (loading, followers) != (self._snapshot.loading, self._snapshot.followers):
             self._publish(
-                Now(
-                    self._now.since,
-                    self._now.version + 1,
+                Snapshot(
+                    self._snapshot.since,
+                    self._snapshot.version + 1,
                     queries,
-                    self._alerts_now(),
+                    self._alert_snapshot(),
                     self._targets.targets,
                     loading,
                     followers,
@@ -112,39 +112,39 @@ class Live:
             )
         return is_read
 
-    def health(self) -> Health:
-        """How the monitor fares: newer than any version, because it lives by the clock."""
+    def health(self) -> HealthSnapshot:
+        """Return the monitor's health: not part of a snapshot, because it depends on the clock."""
         return self._health.snapshot()
 
     def start(self) -> None:
-        """Follow in a thread, until `stop`."""
+        """Start the follower's thread."""
         self._thread = threading.Thread(target=self._follow, name="aomg follower", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; waits for the step that is at work."""
+        """Stop the thread; waits for its current step."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(10)
 
     def listen(self, listener: Listener) -> None:
-        """Call it at every new version, from the follower's thread; it must return at once, and must not fail."""
+        """Call a listener at every new version, from the follower's thread; it must return at once and not raise."""
         with self._lock:
             self._listeners.add(listener)
 
     def forget(self, listener: Listener) -> None:
-        """Call it no more."""
+        """Remove a listener."""
         with self._lock:
             self._listeners.discard(listener)
 
     def dismiss(self) -> None:
-        """Let all who listen know that they are to leave."""
+        """Ask all listeners to leave: the server shuts down."""
         self.is_dismissing = True
-        self._tell()
+        self._notify()
 
     @property
     def viewers(self) -> int:
-        """How many listen now."""
+        """Number of listeners."""
         return len(self._listeners)
 
     def _follow(self) -> None:
@@ -153,36 +153,36 @@ class Live:
             try:
                 pause = 0.01 if self.step() else EVERY_SECONDS
             except Exception as error:
-                # what is shown stays as it was; the next step may do better
+                # the last snapshot stays; the next step tries again
                 self._fail(error)
                 pause = RETRY_SECONDS
 
     def _fail(self, error: Exception) -> None:
-        """Tell that a step failed, though no follower did."""
-        problem = f"the page cannot be brought up to date ({described(error)}); it is tried again"
+        """Publish that a step failed outside of its followers."""
+        problem = f"the page cannot be updated ({describe(error)}); it retries"
         state = FollowerState("page", problem, failing=True)
-        if state not in self._now.followers:
-            _LOG.exception("the page cannot be brought up to date")
-            followers = (*(one for one in self._now.followers if one.name != state.name), state)
-            self._publish(replace(self._now, version=self._now.version + 1, followers=followers))
+        if state not in self._snapshot.followers:
+            _LOG.exception("the page cannot be updated")
+            followers = (*(follower for follower in self._snapshot.followers if follower.name != state.name), state)
+            self._publish(replace(self._snapshot, version=self._snapshot.version + 1, followers=followers))
 
-    def _alerts_now(self) -> Alerts | None:
+    def _alert_snapshot(self) -> Alerts | None:
         return None if self._alerts is None else self._alerts.snapshot()
 
-    def _publish(self, now: Now) -> None:
-        self._now = now
-        self._tell()
+    def _publish(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         with self._lock:
             listeners = list(self._listeners)
         for listener in listeners:
             try:
                 listener()
             except Exception:
-                _LOG.exception("a viewer cannot be told of a change")
+                _LOG.exception("a viewer cannot be notified of a change")
 
 
 def clock() -> int:
-    """The time of the wall, in microseconds."""
+    """Return the wall-clock time in microseconds."""
     return time.time_ns() // 1000

@@ -1,4 +1,4 @@
-"""Which files of results are there now: looked at often, so at little cost."""
+"""Lists the files of a results folder; cheap enough to run several times a second."""
 
 import os
 import time
@@ -8,17 +8,17 @@ from typing import NamedTuple
 from aomg.monitor.sinks.result_folder import batches_in
 from aomg.times import DAY, time_of
 
-_SETTLED = 2_000_000_000  # nanoseconds after which a folder's time of change tells of every change
+_SETTLED = 2_000_000_000  # nanoseconds after which a folder's modification time reflects every change
 _PREFIX = "day="
 
 Name = tuple[int, str]
 """The day that a file is in, as the microseconds of its midnight, and the file's name."""
 Identity = tuple[int, int, int]
-"""Size, time of the last change and inode: another file of the same name has another one."""
+"""Size, modification time and inode: a file that replaces another one has a different identity."""
 
 
 class ResultFile(NamedTuple):
-    """A file as it was when it was listed. In order: those with newer windows, and newer batches, are greater."""
+    """A file when it was listed. Files with newer windows, then newer batches, sort later."""
 
     day: int
     last: int
@@ -28,17 +28,17 @@ class ResultFile(NamedTuple):
 
     @property
     def name(self) -> Name:
-        """What it is called; a file that replaces it is called the same."""
+        """Its name; a file that replaces it has the same."""
         return self.day, self.path.name
 
     @property
     def ends(self) -> tuple[int, int]:
-        """Between which times its windows end, the last one not included."""
+        """The times between which its windows end, the second exclusive."""
         return self.day, self.day + DAY
 
 
 class Listing:
-    """The files of a folder of results. Hidden files, and those of anybody else, are none."""
+    """The files of a results folder; ignores hidden files and any other files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -46,72 +46,74 @@ class Listing:
         self._by_day: dict[int, dict[Name, ResultFile]] = {}
         self.files: dict[Name, ResultFile] = {}
         self.problem: str | None = None
-        """Why the folder cannot be looked at, and what to do."""
+        """Why the folder cannot be read, and what to do."""
         self.is_missing = False
-        """Whether that is because there is no such folder."""
+        """Whether the folder does not exist."""
 
     def look(self) -> bool:
-        """List anew what may have changed; True if something did. While there is a problem, all stays as it was.
+        """List folders that may have changed; True if files changed. While there is a problem, `files` stays as it was.
 
-        Files get their names when they are whole, which changes the time of their folder. Costs a look at each day's
-        folder, and at each file of those that changed in the last seconds.
+        Files get their final names when they are complete, which changes their folder's modification time. Costs one
+        stat call for each day's folder, and one for each file of folders that changed in the last seconds.
         """
         self.is_missing = False
         try:
-            there = self._day_folders()
+            folders = self._day_folders()
             self.problem = None
         except FileNotFoundError:
             self.is_missing = True
-            self.problem = f"there is no folder {self._folder} yet; the monitor makes it with the first results"
+            self.problem = (
+                f"the folder {self._folder} does not exist yet; the monitor creates it with the first results"
+            )
             return False
         except NotADirectoryError:
             self.problem = f"{self._folder} is a file; give the folder that the parquet sink writes to"
             return False
         except OSError as error:
-            self.problem = f"{self._folder} cannot be looked at: {error.strerror or error}; mend that"
+            self.problem = f"{self._folder} cannot be read: {error.strerror or error}; check its permissions"
             return False
         before = self.files
-        for day in self._by_day.keys() - there.keys():
+        for day in self._by_day.keys() - folders.keys():
             del self._by_day[day], self._changed[day]
-        for day, folder in there.items():
+        for day, folder in folders.items():
             try:
                 changed = folder.stat().st_mtime_ns
                 if self._changed.get(day) != changed:
-                    self._by_day[day] = _listed(day, folder)
+                    self._by_day[day] = _files_in(day, folder)
                     self._changed[day] = changed if time.time_ns() - changed > _SETTLED else None
-            except OSError:  # it went, or was exchanged, meanwhile: the next look will tell
+            except OSError:  # removed or replaced meanwhile: list it again next time
                 self._changed[day] = None
                 self._by_day.setdefault(day, {})
         self.files = {name: file for files in self._by_day.values() for name, file in files.items()}
         return self.files != before
 
     def doubt(self, file: ResultFile) -> None:
-        """Look at the folder of this file the next time, whatever its time of change says."""
+        """List the folder of this file the next time, whatever its modification time is."""
         self._changed[file.day] = None
 
     def _day_folders(self) -> dict[int, Path]:
-        found = {}
+        folders = {}
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 if entry.name.startswith(_PREFIX):
                     try:
-                        found[time_of(entry.name.removeprefix(_PREFIX))] = Path(entry.path)
+                        folders[time_of(entry.name.removeprefix(_PREFIX))] = Path(entry.path)
                     except ValueError:
                         continue
-        return found
+        return folders
 
 
-def _listed(day: int, folder: Path) -> dict[Name, ResultFile]:
-    found = {}
+def _files_in(day: int, folder: Path) -> dict[Name, ResultFile]:
+    files = {}
     with os.scandir(folder) as entries:
         for entry in entries:
             span = batches_in(entry.name)
             if span is None:
                 continue
             try:
-                told = entry.stat()
+                status = entry.stat()
             except FileNotFoundError:
                 continue
-            identity = (told.st_size, told.st_mtime_ns, told.st_ino)
-            found[day, entry.name] = ResultFile(day, span[1], span[0], Path(entry.path), identity)
-    return found
+            identity = (status.st_size, status.st_mtime_ns, status.st_ino)
+            files[day, entry.name] = ResultFile(day, span[1], span[0], Path(entry.path), identity)
+    return files

@@ -1,4 +1,4 @@
-"""The rows of a file of results, as tables that are small enough to hold."""
+"""Reads the rows of a result file in tables of bounded size."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from aomg.monitor.sinks.result_rows import SCHEMA
 
 _REPEATED = ["query", "estimates.list.element.name", "estimates.list.element.method"]
-"""Few texts, often repeated: read as numbers, which takes half the time."""
+"""Columns of few, often repeated texts: dictionary-encoded, they are read in half the time."""
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _ESTIMATE = pa.struct(
     [
@@ -22,13 +22,13 @@ _SCHEMA = pa.schema([(field.name, _KINDS.get(field.name, field.type)) for field 
 
 
 def tables(file: Path, most_rows: int, floor: Callable[[], int | None]) -> Iterator[pa.Table]:
-    """The rows of a file in parts of at most `most_rows`, those that were written last first; at least one part.
+    """Yield the rows of a file in tables of at most `most_rows`, the last written first; at least one table.
 
-    Row groups without a window that ends after `floor` are left out. The file is open until the last part was taken,
-    so that it can be read to its end when it has gone meanwhile. Raises OSError, ArrowException or KeyError for files
-    that are damaged, or hold something else; texts that are no texts are found too.
+    Skips row groups without a window that ends after `floor`. The file stays open until the last table is read, so that
+    it can be read to its end even if it is removed meanwhile. Raises OSError, ArrowException or KeyError for files that
+    are damaged or hold something else; invalid UTF-8 is detected too.
     """
-    found = False
+    any_rows = False
     with pq.ParquetFile(file, read_dictionary=_REPEATED) as parquet:
         metadata = parquet.metadata
         for group in reversed(range(metadata.num_row_groups)):
@@ -39,14 +39,14 @@ def tables(file: Path, most_rows: int, floor: Callable[[], int | None]) -> Itera
             for batch in parquet.iter_batches(most_rows, [group], columns=SCHEMA.names, use_threads=False):
                 table = pa.Table.from_batches([batch]).select(SCHEMA.names)
                 table.validate(full=True)
-                found = True
+                any_rows = True
                 yield table if table.schema.equals(_SCHEMA) else table.cast(SCHEMA).cast(_SCHEMA)
-    if not found:
-        yield _SCHEMA.empty_table()  # it may take the place of a file that had rows
+    if not any_rows:
+        yield _SCHEMA.empty_table()  # it may replace a file that had rows
 
 
 def _newest_end(group: pq.RowGroupMetaData) -> int | None:
-    """The newest window end in a row group, by its statistics."""
+    """Return the newest window end of a row group, from its statistics."""
     for chunk in map(group.column, range(group.num_columns)):
         if chunk.path_in_schema == "end" and chunk.statistics is not None and chunk.statistics.has_min_max:
             return int(chunk.statistics.max_raw)

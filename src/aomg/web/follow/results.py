@@ -1,9 +1,10 @@
-"""Follows a folder of results: the newest rows first, then older ones, then what comes.
+"""Follows a folder of results: reads the newest rows first, then older ones, then new files.
 
-The history holds what reading all files would give, as far back as it goes. A file that a repeated batch replaced takes
-the place of what was read of it. What compaction joined is not read again, if the joined file has as many rows as those
-that were read. A file that went, and was not joined, takes its rows along; while the whole folder is away, all stays.
-A file that cannot be read, or whose rows cannot be taken, is a problem until it can; all others are read meanwhile.
+The history equals what reading all files would give, as far back as it reaches. A file that a repeated batch replaced
+is read again, and its old rows are dropped. A compacted file is not read again if it has as many rows as the files that
+it was merged from. If a file is removed, and was not compacted, its rows are dropped; while the whole folder is
+missing, all rows stay. A file that cannot be read, or whose rows are invalid, is a problem until it can be read; all
+other files are read meanwhile.
 """
 
 import logging
@@ -21,25 +22,25 @@ from aomg.monitor.sinks.result_folder import batches_in, is_compacted
 from aomg.times import DAY
 from aomg.web.follow.result_files import Identity, Listing, Name, ResultFile
 from aomg.web.follow.result_tables import tables
-from aomg.web.follow.supervision import described
+from aomg.web.follow.supervision import describe
 from aomg.web.memory.history import History
 
 _FIRST_ROWS, _MOST_ROWS = 1 << 13, 1 << 17
 _MOST_FILES = 500
 _FIRST_WAIT, _LONGEST_WAIT = 5.0, 600.0  # seconds until a damaged file is read again
-_DAMAGE = (OSError, pa.ArrowException, KeyError)  # what a file that is damaged, or of another kind, raises
+_DAMAGE = (OSError, pa.ArrowException, KeyError)  # what reading a damaged or foreign file raises
 _LOG = logging.getLogger("aomg.web")
 
 
 class Loading(NamedTuple):
-    """How many files are done with, of those that are there."""
+    """How many of the files are read."""
 
     done: int
     of: int
 
 
 class _Known(NamedTuple):
-    """A file that was read: as which one, its rows if they were all read, and whether they are to be read again."""
+    """A file that was read: its identity, its number of rows if all were read, and whether to read it again."""
 
     identity: Identity
     rows: int | None = None
@@ -48,26 +49,26 @@ class _Known(NamedTuple):
 
 @dataclass
 class _Reading:
-    """A file at work."""
+    """A file that is being read."""
 
     file: ResultFile
     tables: Iterator[pa.Table]
     replaces: bool
-    """Whether what was read under its name before has to go, when the first rows are there."""
+    """Whether its first rows replace what was read under its name before."""
     joins: bool
-    """Whether it holds what was read from other files; they may have been replaced before they were joined."""
+    """Whether it was compacted from files that were read; these may have been replaced before."""
     rows: int = 0
     failed: bool = False
-    """Whether some of its rows could not be taken."""
+    """Whether some of its rows are invalid."""
 
 
 class _Damaged(NamedTuple):
     """A file that cannot be read, and why.
 
     known
-        As which file it is known when it is read again.
+        What is known of the file when it is read again.
     wait, until
-        How long it is not read again, and until when, in seconds of the clock.
+        How long to wait before it is read again, and until when, in seconds of the clock.
     """
 
     file: ResultFile
@@ -77,11 +78,11 @@ class _Damaged(NamedTuple):
     until: float
 
 
-class Follower:
-    """Brings what is in a folder into a history, step by step. Used by one thread.
+class ResultFollower:
+    """Reads the files of a folder into a history, step by step. Used by one thread.
 
-    A step that finds nothing new costs a look at each day's folder. While there is much to read, each step reads some
-    100,000 rows, and holds no more than that in memory besides the history.
+    A step without news costs one stat call per day folder. While there is much to read, each step reads about 100,000
+    rows, and needs memory for no more than these besides the history.
     """
 
     def __init__(self, folder: Path, history: History, clock: Callable[[], float] = time.monotonic) -> None:
@@ -89,7 +90,7 @@ class Follower:
         self._listing = Listing(folder)
         self._known: dict[Name, _Known] = {}
         self._waiting: list[ResultFile] = []
-        self._at_work: list[_Reading] = []
+        self._open: list[_Reading] = []
         self._damaged: dict[Name, _Damaged] = {}
         self._gone: set[Name] = set()
         self._again = False
@@ -97,30 +98,30 @@ class Follower:
 
     @property
     def loading(self) -> Loading:
-        """How far it is."""
+        """How many of the files are read."""
         of = len(self._listing.files)
-        return Loading(of - len(self._waiting) - len(self._at_work), of)
+        return Loading(of - len(self._waiting) - len(self._open), of)
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with the folder or with a file in it, and what to do; None if all is well."""
+        """What is wrong with the folder or a file in it, and what to do; None without a problem."""
         if self._listing.problem is not None:
             return self._listing.problem
         for damaged in self._damaged.values():
             more = f", and {len(self._damaged) - 1} more" if len(self._damaged) > 1 else ""
-            said = f"{damaged.file.path} cannot be read ({damaged.because}){more}"
-            return f"{said}; it is tried again; if it stays so, move it away: all other results are shown"
+            message = f"{damaged.file.path} cannot be read ({damaged.because}){more}"
+            return f"{message}; the page retries; if it stays damaged, move it away: all other results are shown"
         return None
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the folder is not there yet, and never was."""
+        """Whether the folder does not exist, and never did."""
         return self._listing.is_missing and not self._known
 
     def step(self) -> bool:
-        """Look for new files and read some; True if the history changed.
+        """List the files and read some rows; True if the history changed.
 
-        Where it raises, the next step looks at all files anew, and reads again what was read and not taken.
+        If it raises, the next step lists all files again, and reads again what the history does not have.
         """
         before = self._history.snapshot()
         parts: list[tuple[_Reading, pa.Table]] = []
@@ -129,14 +130,14 @@ class Follower:
             if self._listing.problem is None:
                 self._read(parts)
         except Exception:
-            for reading in (*self._at_work, *(reading for reading, _ in parts)):
+            for reading in (*self._open, *(reading for reading, _ in parts)):
                 self._known[reading.file.name] = _UNKNOWN
-            self._at_work, self._again = [], True
+            self._open, self._again = [], True
             raise
         return self._history.snapshot() is not before
 
     def _read(self, parts: list[tuple[_Reading, pa.Table]]) -> None:
-        """Read some rows, and take them. Puts into `parts` what was read."""
+        """Read some rows into the history. Adds the tables that were read to `parts`."""
         rows, files, ended = 0, 0, []
         while rows < self._rows and files < _MOST_FILES and (reading := self._newest()) is not None:
             table = self._part_of(reading)
@@ -153,14 +154,14 @@ class Follower:
         if parts:
             self._take(parts)
             self._rows = _MOST_ROWS
-            if not self._waiting and not self._at_work:
+            if not self._waiting and not self._open:
                 pa.default_memory_pool().release_unused()
         for reading in ended:
-            if not reading.failed:  # all of its rows are taken
+            if not reading.failed:  # the history has all of its rows
                 self._damaged.pop(reading.file.name, None)
 
     def _take(self, parts: list[tuple[_Reading, pa.Table]]) -> None:
-        """Bring rows into the history: all at once, or file by file where some of them cannot be taken."""
+        """Add rows to the history: all at once, or file by file where some are invalid."""
         try:
             self._history.add(pa.concat_tables([table for _, table in parts]))
         except Exception:
@@ -171,13 +172,13 @@ class Follower:
                     self._refuse(reading, error)
 
     def _refuse(self, reading: _Reading, error: Exception) -> None:
-        """Note that a file cannot be read; it is read again after a while, less and less often."""
+        """Note that a file cannot be read; retries wait longer and longer."""
         if reading.failed:
             return
         reading.failed = True
-        file, because = reading.file, described(error)
+        file, because = reading.file, describe(error)
         before = self._damaged.get(file.name)
-        if not self._damaged:  # one mistake may spoil every file: the first is enough
+        if not self._damaged:  # one cause may damage every file: logging the first is enough
             trace = None if isinstance(error, _DAMAGE) else error
             _LOG.warning("%s cannot be read (%s)", file.path, because, exc_info=trace)
         wait = _FIRST_WAIT if before is None else min(2 * before.wait, _LONGEST_WAIT)
@@ -186,8 +187,8 @@ class Follower:
         self._known[file.name] = _Known(file.identity)
 
     def _newest(self) -> _Reading | None:
-        """The file to read from: the newest, be it at work or still waiting."""
-        while self._waiting and (not self._at_work or self._waiting[-1] > self._at_work[-1].file):
+        """Return the file to read from: the newest, whether open or still waiting."""
+        while self._waiting and (not self._open or self._waiting[-1] > self._open[-1].file):
             file = self._waiting.pop()
             known = self._known.get(file.name)
             self._known[file.name] = _Known(file.identity)
@@ -195,13 +196,13 @@ class Follower:
             if floor is None or file.ends[1] - 1 > floor:
                 replaces = known is not None and known.identity != file.identity
                 joins = not replaces and bool(self._parts_of(file))
-                self._at_work.append(
+                self._open.append(
                     _Reading(file, tables(file.path, _MOST_ROWS, lambda: self._history.floor), replaces, joins)
                 )
-        return self._at_work[-1] if self._at_work else None
+        return self._open[-1] if self._open else None
 
     def _part_of(self, reading: _Reading) -> pa.Table | None:
-        """The next rows of a file, or None if it has no more; then it is at work no longer."""
+        """Return the next rows of a file; None, and close it, if it has no more."""
         file = reading.file
         try:
             table = next(reading.tables, None)
@@ -218,7 +219,7 @@ class Follower:
             table = None
             self._refuse(reading, error)
         if table is None:
-            self._at_work.remove(reading)
+            self._open.remove(reading)
         return table
 
     def _replace(self, reading: _Reading, table: pa.Table) -> None:
@@ -232,7 +233,7 @@ class Follower:
         self._known[file.name] = _Known(file.identity)
 
     def _look(self) -> None:
-        """Find out what is new, what was replaced, what has gone, and which damaged files are to be read again."""
+        """Find files that are new, replaced or removed, and damaged files that are due for a retry."""
         for name, damaged in self._damaged.items():
             self._listing.doubt(damaged.file)
             if self._clock() >= damaged.until:
@@ -242,26 +243,26 @@ class Follower:
             return
         self._again = False
         files = self._listing.files
-        self._let_go()
+        self._drop_removed()
         self._damaged = {name: damaged for name, damaged in self._damaged.items() if files.get(name) == damaged.file}
-        at_work = {reading.file.name for reading in self._at_work if files.get(reading.file.name) == reading.file}
-        for reading in self._at_work:
-            if reading.file.name not in at_work:
+        open_names = {reading.file.name for reading in self._open if files.get(reading.file.name) == reading.file}
+        for reading in self._open:
+            if reading.file.name not in open_names:
                 self._known[reading.file.name] = _UNKNOWN
-        self._at_work = [reading for reading in self._at_work if reading.file.name in at_work]
+        self._open = [reading for reading in self._open if reading.file.name in open_names]
         self._waiting = []
         for name, file in files.items():
             known = self._known.get(name)
-            if name in at_work or (known is not None and known.identity == file.identity and not known.again):
+            if name in open_names or (known is not None and known.identity == file.identity and not known.again):
                 continue
             if known is not None or not self._is_joined_of_known(file):
                 self._waiting.append(file)
         self._waiting.sort()
 
-    def _let_go(self) -> None:
-        """Forget the rows of files that have gone, unless others have them now.
+    def _drop_removed(self) -> None:
+        """Drop the rows of removed files, unless a compacted file has them now.
 
-        A file counts as gone when two looks in a row have missed it: a look may fall into the middle of a compaction.
+        A file counts as removed when two listings in a row lack it: one may fall into the middle of a compaction.
         """
         files = self._listing.files
         joined = [file for file in files.values() if is_compacted(file.path)]
@@ -280,34 +281,34 @@ class Follower:
         self._gone = gone
 
     def _is_joined_of_known(self, file: ResultFile) -> bool:
-        """Whether a file has the rows of others that were read and have gone, and no more: then it is read, too."""
+        """Whether a file was compacted from files that were read, and has no other rows: then it counts as read."""
         parts = self._parts_of(file)
         rows = [self._known[name].rows for name in parts]
         try:
             if not parts or None in rows or pq.read_metadata(file.path).num_rows != sum(filter(None, rows)):
                 return False
         except (OSError, pa.ArrowException):
-            return False  # reading it will say what is wrong
+            return False  # reading it will report the error
         for name in parts:
             del self._known[name]
         self._known[file.name] = _Known(file.identity, sum(filter(None, rows)))
         return True
 
     def _parts_of(self, file: ResultFile) -> list[Name]:
-        """The files that were read, have gone, and may have been joined into this one."""
+        """Return the files that were read, were removed, and may have been compacted into this one."""
         if not is_compacted(file.path):
             return []
         gone = [name for name in self._known if name[0] == file.day and name not in self._listing.files]
         return [name for name in gone if _within(_span(name), file)]
 
     def _has_more(self, reading: _Reading) -> bool:
-        """Whether the history has rows that are not in the file, though its batches wrote them."""
+        """Whether the history has rows of the file's batches that the file lacks."""
         file = reading.file
-        held = self._history.held((file.first, file.last), file.ends)
-        return held > reading.rows or self._history.overrode
+        stored = self._history.count((file.first, file.last), file.ends)
+        return stored > reading.rows or self._history.overrode
 
     def _uncover(self, day: int) -> None:
-        """Rows have gone. If any had hidden those of an older batch, read the other files of the day once more."""
+        """After rows were dropped: if any had overridden an older batch, read the other files of the day again."""
         if self._history.overrode:
             self._again = True
             for name, known in self._known.items():
@@ -316,7 +317,7 @@ class Follower:
 
 
 _UNKNOWN = _Known((-1, -1, -1))
-"""Of a file that was not read to its end: whatever comes under its name takes the place of its rows."""
+"""Of a file that was not read to its end: the next file of its name replaces its rows."""
 
 
 def _span(name: Name) -> tuple[int, int]:

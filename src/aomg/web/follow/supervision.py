@@ -1,4 +1,4 @@
-"""Keeps followers going: a step that fails is a problem that is shown, logged once, and tried again until it works."""
+"""Supervises followers: a failed step becomes a problem on the page, is logged once, and retried until it works."""
 
 import logging
 import time
@@ -6,30 +6,30 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 RETRY_SECONDS = 5.0
-"""How long a follower that failed waits before it tries again."""
-_ADVICE = f"what is shown may be old; it is tried again every {RETRY_SECONDS:.0f} s, and the server's log says more"
+"""How long a follower waits after a failure before it retries."""
+_ADVICE = f"the page may show old data; it retries every {RETRY_SECONDS:.0f} s; the server's log has the details"
 _LONGEST = 200
 _LOG = logging.getLogger("aomg.web")
 
 
-class Follows(Protocol):
-    """Reads what is new in files, step by step."""
+class Follower(Protocol):
+    """Reads new data from files, step by step."""
 
     @property
     def problem(self) -> str | None:
-        """What cannot be read, and what to do; None while all is well."""
+        """What cannot be read, and what to do; None without a problem."""
 
     def step(self) -> bool:
-        """Read what is new; True if something was."""
+        """Read what is new; True if there was something."""
 
 
 class FollowerState(NamedTuple):
-    """How a follower is doing.
+    """The state of a follower.
 
     problem
-        What is wrong, and what to do; None while all is well.
+        What is wrong, and what to do; None without a problem.
     failing
-        Whether there is a problem that does not go away by waiting for the first results.
+        Whether there is a problem other than waiting for the first results.
     """
 
     name: str
@@ -37,60 +37,60 @@ class FollowerState(NamedTuple):
     failing: bool = False
 
 
-class Supervised:
+class SupervisedFollower:
     """A follower whose steps never raise. Used by one thread.
 
-    name, what
-        What it is called in metrics, and what it follows, in the words of a problem: "the alerts".
+    name, subject
+        Its name in metrics, and what it reads, for messages: "the alerts".
     is_waiting
-        Whether its problem is only that nothing has been written yet.
+        Whether its only problem is that nothing has been written yet.
     clock
-        Seconds that only grow.
+        Monotonic seconds.
     """
 
     def __init__(
         self,
         name: str,
-        what: str,
-        follower: Follows,
+        subject: str,
+        follower: Follower,
         is_waiting: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._name, self._what, self._follower = name, what, follower
+        self._name, self._subject, self._follower = name, subject, follower
         self._is_waiting, self._clock = is_waiting, clock
         self._failure: str | None = None
         self._retry_at = -float("inf")
 
     def step(self) -> bool:
-        """Let the follower do its step, unless it has just failed; True if it read something new."""
+        """Run the follower's step, unless it failed a moment ago; True if it read something new."""
         if self._clock() < self._retry_at:
             return False
         try:
             changed = self._follower.step()
         except Exception as error:
             if self._failure is None:
-                _LOG.exception("%s cannot be read", self._what)
-            self._failure = f"{self._what} cannot be read ({described(error)})"
+                _LOG.exception("%s cannot be read", self._subject)
+            self._failure = f"{self._subject} cannot be read ({describe(error)})"
             self._retry_at = self._clock() + RETRY_SECONDS
             return False
         if self._failure is not None:
-            _LOG.warning("%s can be read again", self._what)
+            _LOG.warning("%s can be read again", self._subject)
         self._failure = None
         return changed
 
     @property
     def state(self) -> FollowerState:
-        """How it is doing: why its last step failed, else what it says itself."""
+        """Why its last step failed, or else the follower's own problem."""
         if self._failure is not None:
             return FollowerState(self._name, f"{self._failure}; {_ADVICE}", failing=True)
         problem = self._follower.problem
         return FollowerState(self._name, problem, problem is not None and not self._is_waiting())
 
 
-def described(error: Exception) -> str:
-    """The kind of an error, and the first line of what it says.
+def describe(error: Exception) -> str:
+    """Return an error's class and the first line of its message.
 
-    >>> described(KeyError("p90"))
+    >>> describe(KeyError("p90"))
     "KeyError: 'p90'"
     """
     lines = str(error).strip().splitlines()

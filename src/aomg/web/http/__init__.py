@@ -1,1 +1,1 @@
-"""The server: routes, access, responses, server-sent events, and the description of the API."""
+"""The HTTP server: routes, access control, responses, server-sent events and the OpenAPI description."""

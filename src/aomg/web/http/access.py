@@ -1,7 +1,8 @@
-"""Who may ask: which names this server goes by, and who knows the token.
+"""Access control: checks the Host header and the token.
 
-Without a token only this machine is answered. A token comes as `Authorization: Bearer ...`, or in a cookie that
-POST /login sets (aomg.web.http.guard); it is compared in constant time, and is never in an address, a page or a log.
+Without a token the server listens on loopback only. Clients send a token as `Authorization: Bearer ...`, or as the
+cookie that POST /login sets (aomg.web.http.guard). It is compared in constant time, and never put into an address, a
+page or a log.
 """
 
 import hashlib
@@ -23,16 +24,16 @@ _HOST = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9_.-]+))(?::([0-9]{1,5}))
 
 
 class AccessError(AomgError, ValueError):
-    """An address or a token with which the page must not be served."""
+    """A host or a token that is not safe to serve with."""
 
 
 class Access:
-    """Who is answered.
+    """Decides which requests are allowed.
 
     host
-        The address that is listened on; another than this machine's own needs a token.
+        The address that the server listens on; any but loopback needs a token.
     allowed
-        Other names that browsers may call this server by, such as that of a reverse proxy.
+        More names that the Host header may have, such as the name of a reverse proxy.
     """
 
     def __init__(self, host: str = "127.0.0.1", token: Secret | None = None, allowed: Collection[str] = ()) -> None:
@@ -40,45 +41,45 @@ class Access:
             _check_token(token)
         if token is None and not is_loopback(host):
             raise AccessError(
-                f"{host} can be reached from other machines, so a token is needed: put at least {SHORTEST_TOKEN} "
+                f"other machines can reach {host}, so a token is needed: put at least {SHORTEST_TOKEN} "
                 "characters into a file and give --token-file FILE, or set AOMG_WEB_TOKEN"
             )
         self.token = token
         self._names = {name.lower().rstrip(".").strip("[]") for name in (*_LOOPBACK, host, *allowed)}
-        # an address given by its numbers cannot be a name that was bent towards this machine
-        self._any_number = host in ("0.0.0.0", "::")
+        # DNS rebinding needs a name: a numeric address is safe
+        self._any_ip_address = host in ("0.0.0.0", "::")
         self._cookie = "" if token is None else cookie_of(token)
 
     def may_be_called(self, host: str | None) -> bool:
-        """Whether a Host header names this server: another name may be one that was bent towards it."""
+        """Whether a Host header names this server; refusing other names prevents DNS rebinding."""
         parts = _HOST.fullmatch(host or "")
         if parts is None:
             return False
         name = (parts[1] or parts[2]).lower().rstrip(".")
-        return name in self._names or (self._any_number and _is_number(name))
+        return name in self._names or (self._any_ip_address and _is_ip_address(name))
 
     def knows(self, headers: Headers) -> bool:
-        """Whether a request brings the token, where one is needed."""
+        """Whether a request has the token, or none is needed."""
         if self.token is None:
             return True
-        given = headers.get("authorization", "")
-        scheme, _, told = given.partition(" ")
-        if scheme.lower() == "bearer" and _same(told.strip(), self.token.reveal()):
+        header = headers.get("authorization", "")
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() == "bearer" and _equal(token.strip(), self.token.reveal()):
             return True
-        return any(_same(value, self._cookie) for value in _cookies(headers))
+        return any(_equal(value, self._cookie) for value in _cookie_values(headers))
 
-    def opens(self, told: str) -> bool:
+    def opens(self, text: str) -> bool:
         """Whether a text is the token."""
-        return self.token is not None and _same(told, self.token.reveal())
+        return self.token is not None and _equal(text, self.token.reveal())
 
     @property
     def cookie(self) -> str:
-        """What the cookie holds: made from the token, which cannot be found from it; the same after a restart."""
+        """The cookie's value: derived from the token by a one-way function, and the same after a restart."""
         return self._cookie
 
 
 def cookie_of(token: Secret) -> str:
-    """A text that only who knows the token can make."""
+    """Return the cookie value of a token: only someone who knows the token can compute it."""
     return hmac.new(token.reveal().encode(), b"cookie of the page, 1", hashlib.sha256).hexdigest()
 
 
@@ -97,11 +98,11 @@ def _check_token(token: Secret) -> None:
     if len(text) < SHORTEST_TOKEN:
         raise AccessError(f"the token is too short; give one of at least {SHORTEST_TOKEN} characters")
     if not text.isascii() or not text.isprintable() or " " in text:
-        raise AccessError("the token has characters that no header can carry; use letters and digits, without spaces")
+        raise AccessError("the token has characters that HTTP headers do not allow; use letters and digits, no spaces")
 
 
-def _cookies(headers: Headers) -> list[str]:
-    found = []
+def _cookie_values(headers: Headers) -> list[str]:
+    values = []
     for line in headers.getlist("cookie"):
         jar: SimpleCookie = SimpleCookie()
         try:
@@ -109,15 +110,15 @@ def _cookies(headers: Headers) -> list[str]:
         except CookieError:
             continue
         if COOKIE in jar:
-            found.append(jar[COOKIE].value)
-    return found
+            values.append(jar[COOKIE].value)
+    return values
 
 
-def _same(given: str, kept: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), kept.encode())
+def _equal(text: str, secret: str) -> bool:
+    return hmac.compare_digest(text.encode("utf-8", "surrogateescape"), secret.encode())
 
 
-def _is_number(name: str) -> bool:
+def _is_ip_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)
     except ValueError:

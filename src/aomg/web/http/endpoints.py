@@ -1,4 +1,4 @@
-"""What can be asked: every address of the API with its parameters. Requests are checked, and described, by these."""
+"""Declares every endpoint of the API with its parameters: requests are validated and described by these."""
 
 from dataclasses import dataclass
 
@@ -7,54 +7,62 @@ from aomg.web.parameters import Parameter
 ALERT_FILTERS = ("any", "alerting", "firing", "pending", "none")
 ALERT_STATES = ("any", "firing", "pending", "resolved")
 
-_QUERY = Parameter(
-    "query", "text", "The query, as the configuration calls it; unless told, the first.", example="inbound"
-)
-_KEY = Parameter("key", "labels", "The key: a value for each label of it.", example="6")
-_AT = Parameter("at", "time", "The end of a window; unless told, the newest.", example="2024-05-01T09:15:00Z")
-_FROM = Parameter("from", "time", "Only windows that end at this time or later.", asked_as="since")
-_TO = Parameter("to", "time", "Only windows that end at this time or earlier.", asked_as="until")
+_QUERY = Parameter("query", "text", "Name of the query in the configuration (default: the first).", example="inbound")
+_KEY = Parameter("key", "labels", "The key, by the value of each of its labels.", example="6")
+_AT = Parameter("at", "time", "End of the window (default: the newest).", example="2024-05-01T09:15:00Z")
+_FROM = Parameter("from", "time", "Only windows that end at this time or later.", argument="since")
+_TO = Parameter("to", "time", "Only windows that end at this time or earlier.", argument="until")
 _SORT = Parameter(
-    "sort", "text", "What is compared: an estimate such as p99, or count, width, key, alert.", example="p99", most=100
+    "sort",
+    "text",
+    "Sort by an estimate such as p99, or by count, width, key or alert (default: p99, or the highest quantile).",
+    example="p99",
+    most=100,
 )
-_ORDER = Parameter("order", "choice", "The greatest or the least first.", "desc", choices=("desc", "asc"))
-_SEARCH = Parameter("search", "text", "Only what has this text in a label, in either case.", "", most=200)
-_OFFSET = Parameter("offset", "whole", "How many to pass over.", 0, most=100_000_000)
-_LIMIT = Parameter("limit", "whole", "How many at most.", 100, least=1, most=500)
+_ORDER = Parameter("order", "choice", "Highest first (desc) or lowest first (asc).", "desc", choices=("desc", "asc"))
+_SEARCH = Parameter("search", "text", "Only keys with this text in a label; ignores case.", "", most=200)
+_OFFSET = Parameter("offset", "whole", "Number of rows to skip.", 0, most=100_000_000)
+_LIMIT = Parameter("limit", "whole", "Maximum number of rows.", 100, least=1, most=500)
 _FILTERS = (
     _SORT,
     _ORDER,
     _SEARCH,
-    Parameter("where", "labels", "Only keys with this value of a label.", example="6"),
-    Parameter("alert", "choice", "Only keys that alert so.", "any", choices=ALERT_FILTERS),
-    Parameter("burst", "flag", "Only keys with, or without, a burst in the window."),
-    Parameter("silent", "flag", "Instead of the keys of the window those that it lacks and an earlier one has.", False),
+    Parameter("where", "labels", "Only keys whose label has this value.", example="6"),
+    Parameter("alert", "choice", "Only keys with an active alert in this state.", "any", choices=ALERT_FILTERS),
+    Parameter("burst", "flag", "Only keys with (true) or without (false) a burst in the window."),
+    Parameter("silent", "flag", "List silent keys instead: earlier windows have them, this window does not.", False),
 )
 _HEAT_MAP = (
     _QUERY,
-    Parameter("quantile", "text", "Which estimate; unless told, p99.", example="p99", most=100),
-    Parameter("rows", "whole", "How many keys at most.", 60, least=1, most=500),
-    Parameter("columns", "whole", "How many columns at most.", 240, least=1, most=2_000),
+    Parameter(
+        "quantile",
+        "text",
+        "The estimate that the colours show (default: p99, or the highest quantile).",
+        example="p99",
+        most=100,
+    ),
+    Parameter("rows", "whole", "Maximum number of keys.", 60, least=1, most=500),
+    Parameter("columns", "whole", "Maximum number of columns.", 240, least=1, most=2_000),
     _FROM,
     _TO,
     *_FILTERS,
 )
 _ALERTS = (
     Parameter("state", "choice", "Only alerts in this state.", "any", choices=ALERT_STATES),
-    Parameter("search", "text", "Only alerts with this text in their rule, labels or reason.", "", most=200),
-    Parameter("query", "text", "Only alerts on this query.", example="inbound"),
+    Parameter("search", "text", "Only alerts with this text in rule, labels or reason; ignores case.", "", most=200),
+    Parameter("query", "text", "Only alerts whose rule reads this query.", example="inbound"),
     _KEY,
 )
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One address.
+    """One endpoint.
 
     answer
-        The name of the shape of what comes back, in the description; none for what is not JSON.
-    lasting
-        Whether the answer is the same as long as the version is, and has a tag.
+        The name of the response's JSON schema; empty where the response is not JSON.
+    cached
+        Whether the response depends only on the data's version; it then has an ETag.
     """
 
     path: str
@@ -62,67 +70,73 @@ class Endpoint:
     parameters: tuple[Parameter, ...] = ()
     answer: str = ""
     media: str = "application/json"
-    lasting: bool = False
+    cached: bool = False
 
 
 ENDPOINTS = (
-    Endpoint("/api/status", "What there is, how new it is, and what is wrong.", (), "Status"),
+    Endpoint("/api/status", "Queries, how fresh their results are, and current problems.", (), "Status"),
     Endpoint(
         "/api/keys",
-        "Every key of a query as a row: sorted, filtered, a page at a time.",
+        "The keys of a query with their estimates: sorted, filtered, one page at a time.",
         (
             _QUERY,
             *_FILTERS,
             _AT,
             _OFFSET,
             _LIMIT,
-            Parameter("spark", "whole", "How many windows the small curves have.", 60, most=500),
+            Parameter("spark", "whole", "Number of periods in each sparkline.", 60, most=500),
         ),
         "Keys",
-        lasting=True,
+        cached=True,
     ),
     Endpoint(
         "/api/heatmap",
-        "Keys by windows: one quantile of the keys that come first.",
+        "One quantile of the first keys over time.",
         _HEAT_MAP,
         "HeatMap",
-        lasting=True,
+        cached=True,
     ),
     Endpoint(
         "/api/key",
-        "One key over time: every estimate with its interval, its method, limits and alerts.",
+        "One key over time: every estimate with its interval and method, plus limits and alerts.",
         (
             _QUERY,
             _KEY,
             _FROM,
             _TO,
-            Parameter("points", "whole", "How many points at most.", 3_000, least=10, most=20_000),
+            Parameter("points", "whole", "Maximum number of points.", 3_000, least=10, most=20_000),
         ),
         "Key",
-        lasting=True,
+        cached=True,
     ),
     Endpoint(
-        "/api/histogram", "How the values of a window are spread.", (_QUERY, _KEY, _AT), "Histogram", lasting=True
+        "/api/histogram", "Histogram of a key's values in one window.", (_QUERY, _KEY, _AT), "Histogram", cached=True
     ),
     Endpoint(
         "/api/alerts",
-        "Alerts: those that fire, those that may, then the past.",
+        "Alerts: firing, then pending, then resolved.",
         (*_ALERTS, _OFFSET, _LIMIT),
         "Alerts",
-        lasting=True,
+        cached=True,
     ),
-    Endpoint("/api/health", "How the monitor fares: batches, lag, refused rows, its state.", (), "Health"),
-    Endpoint("/api/targets", "How far each target is from its limit.", (), "Targets", lasting=True),
-    Endpoint("/api/openapi.json", "This description.", (), "Description", lasting=True),
-    Endpoint("/api/events", "Server-sent events: `changed` at each change.", (), "", "text/event-stream"),
-    Endpoint("/api/keys.csv", "All keys that match, as CSV.", (_QUERY, *_FILTERS, _AT), "", "text/csv"),
-    Endpoint("/api/key.csv", "One key over time, as CSV.", (_QUERY, _KEY, _FROM, _TO), "", "text/csv"),
-    Endpoint("/api/heatmap.csv", "Keys by windows, a line for each cell, as CSV.", _HEAT_MAP, "", "text/csv"),
+    Endpoint("/api/health", "Monitor health: micro-batches, lag, refused rows, state size.", (), "Health"),
+    Endpoint("/api/targets", "Headroom of every target: how far it is from its limit.", (), "Targets", cached=True),
+    Endpoint("/api/openapi.json", "This description.", (), "Description", cached=True),
     Endpoint(
-        "/api/histogram.csv", "How the values of a window are spread, as CSV.", (_QUERY, _KEY, _AT), "", "text/csv"
+        "/api/events", "Server-sent events: a `changed` event for every new version.", (), "", "text/event-stream"
     ),
-    Endpoint("/api/alerts.csv", "All alerts that match, as CSV.", _ALERTS, "", "text/csv"),
-    Endpoint("/api/health.csv", "The newest batches, as CSV.", (), "", "text/csv"),
-    Endpoint("/metrics", "All of it for Prometheus, in OpenMetrics.", (), "", "application/openmetrics-text"),
+    Endpoint("/api/keys.csv", "All matching keys, as CSV.", (_QUERY, *_FILTERS, _AT), "", "text/csv"),
+    Endpoint("/api/key.csv", "One key over time, as CSV.", (_QUERY, _KEY, _FROM, _TO), "", "text/csv"),
+    Endpoint("/api/heatmap.csv", "The heat map as CSV: one line per key and column.", _HEAT_MAP, "", "text/csv"),
+    Endpoint(
+        "/api/histogram.csv",
+        "Histogram of a key's values in one window, as CSV.",
+        (_QUERY, _KEY, _AT),
+        "",
+        "text/csv",
+    ),
+    Endpoint("/api/alerts.csv", "All matching alerts, as CSV.", _ALERTS, "", "text/csv"),
+    Endpoint("/api/health.csv", "The newest micro-batches, as CSV.", (), "", "text/csv"),
+    Endpoint("/metrics", "All metrics, for Prometheus (OpenMetrics).", (), "", "application/openmetrics-text"),
 )
 BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}

@@ -1,4 +1,4 @@
-"""Around the application: strangers are refused, people log in, and every answer keeps browsers safe by its headers."""
+"""ASGI middleware: refuses requests without access, serves the login page, and adds security headers."""
 
 import asyncio
 import logging
@@ -8,10 +8,11 @@ from urllib.parse import parse_qs, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aomg.web.http.access import COOKIE, Access
+from aomg.web.http.responses import html_page
 from aomg.web.http.routes import VIEWS
 from aomg.web.parameters import LONGEST_ADDRESS
 
@@ -40,13 +41,13 @@ HEADERS = {
 
 
 class Guard:
-    """Around the application: refuses strangers, and puts the headers on every answer, whoever made it."""
+    """Refuses requests without access, and adds the security headers to every response."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app, self._access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what may be asked."""
+        """Pass allowed requests to the application."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
@@ -54,25 +55,25 @@ class Guard:
                 await send({"type": "websocket.close", "code": 1008})
             return
 
-        is_told = False
+        is_complete = False
 
         async def guarded(message: Message) -> None:
-            nonlocal is_told
+            nonlocal is_complete
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
-            is_told = message["type"] == "http.response.body" and not message.get("more_body", False)
+            is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
 
         refused = await self._refusal(scope, receive)
         try:
             await (refused or self._app)(scope, receive, guarded)
         except Exception:
-            # without what was asked: an address may tell what is nobody else's business
-            _LOG.exception("an answer failed")
-            if not is_told:
+            # without the address: it may contain what others must not see
+            _LOG.exception("a request failed")
+            if not is_complete:
                 raise
 
     async def _refusal(self, scope: Scope, receive: Receive) -> Response | None:
@@ -80,7 +81,9 @@ class Guard:
         path = scope["path"]
         if len(headers.getlist("host")) != 1 or not self._access.may_be_called(headers.get("host")):
             return _refused(
-                421, "this server is not called so", "use the address that it printed, or start it with --allow-host"
+                421,
+                "the Host header names another server",
+                "use the address that aomg printed, or start it with --allow-host NAME",
             )
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_ADDRESS:
             return _refused(414, "the address is too long", f"keep it within {LONGEST_ADDRESS:,} characters")
@@ -89,7 +92,7 @@ class Guard:
         if self._access.knows(headers):
             return None
         if path.startswith("/static/") and path.endswith((".css", ".svg", ".ico")):
-            return None  # what the page to log in needs; the same for everyone
+            return None  # the login page needs these; they hold nothing secret
         if path.startswith("/api/") or path == "/metrics" or "text/html" not in headers.get("accept", ""):
             refused = _refused(
                 401, "the token is missing or wrong", "send it as Authorization: Bearer ..., or log in at /login"
@@ -104,37 +107,37 @@ class Guard:
             wanted = view_address(request.query_params.get("next", ""))
             return RedirectResponse(wanted, 303) if self._access.knows(request.headers) else _login_page(wanted)
         if request.method != "POST":
-            return _refused(405, f"{request.method} cannot be asked here", "use GET or POST", {"Allow": "GET, POST"})
-        told = await _form(request)
-        wanted = view_address(told.get("next", ""))
-        if not self._access.opens(told.get("token", "")):
+            return _refused(405, f"{request.method} is not allowed here", "use GET or POST", {"Allow": "GET, POST"})
+        fields = await _form(request)
+        wanted = view_address(fields.get("next", ""))
+        if not self._access.opens(fields.get("token", "")):
             await asyncio.sleep(_PAUSE_SECONDS)
-            return _login_page(wanted, "That is not the token.")
+            return _login_page(wanted, "This token is wrong.")
         opened = RedirectResponse(wanted, 303)
         opened.set_cookie(
             COOKIE,
             self._access.cookie,
             max_age=_COOKIE_SECONDS,
             httponly=True,
-            samesite="lax",  # who follows a link from a chat or a ticket is still known; no other site can read or ask
+            samesite="lax",  # links from a chat or a ticket stay logged in; other sites cannot read or send requests
             secure=request.url.scheme == "https",
         )
         return opened
 
 
-def view_address(told: str) -> str:
-    """The address of a view, if this is one; else the first view. Nothing else can be gone to after logging in.
+def view_address(address: str) -> str:
+    """Return an address if it is one of a view, else that of the overview: a login redirects nowhere else.
 
     >>> view_address("/key?query=a&key.podset=6"), view_address("//evil.example/"), view_address("/login")
     ('/key?query=a&key.podset=6', '/', '/')
     """
-    path, _, query = told.partition("?")
-    known = path in VIEWS and re.fullmatch("[!-~]*", query) and len(told) <= _LONGEST_NEXT
-    return told if known else "/"
+    path, _, query = address.partition("?")
+    known = path in VIEWS and re.fullmatch("[!-~]*", query) and len(address) <= _LONGEST_NEXT
+    return address if known else "/"
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """The fields of a short form; a field that is there twice is not told."""
+    """Return the fields of a short form; leaves out fields that are given twice."""
     body = b""
     try:
         async for part in request.stream():
@@ -148,30 +151,16 @@ async def _form(request: Request) -> dict[str, str]:
 
 
 def _login_page(wanted: str, problem: str = "") -> Response:
-    told = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
-    page = f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Log in - AOMG</title>
-<link rel="stylesheet" href="/static/style.css">
-</head>
-<body class="login">
-<main>
-<h1>Log in</h1>
-{told}<form method="post" action="{LOGIN}">
+    message = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
+    content = f"""<h1>Log in</h1>
+{message}<form method="post" action="{LOGIN}">
 <input type="hidden" name="next" value="{escape(wanted)}">
-<p><label for="token">The token that this page was started with</label></p>
+<p><label for="token">Token (the one that aomg was started with)</label></p>
 <p><input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
-<button type="submit">Open the page</button></p>
+<button type="submit">Log in</button></p>
 </form>
-</main>
-</body>
-</html>
 """
-    return HTMLResponse(page, 401 if problem else 200)
+    return html_page("Log in", "login", content, 401 if problem else 200)
 
 
 def _refused(status: int, error: str, what_to_do: str, headers: dict[str, str] | None = None) -> Response:

@@ -1,4 +1,4 @@
-"""The description of the API in OpenAPI 3.1, from the declarations that requests are checked with."""
+"""Describes the API in OpenAPI 3.1, from the declarations that requests are validated with."""
 
 from typing import Any
 
@@ -8,24 +8,24 @@ from aomg.web.http.schemas import SHAPES
 from aomg.web.parameters import LONGEST_TEXT, Parameter
 
 _PROBLEMS = {
-    "400": "The request means nothing: an unknown parameter, or a value that is none.",
+    "400": "The request is invalid: an unknown parameter, or an invalid value.",
     "401": "The token is missing or wrong.",
-    "404": "What is asked for is not there.",
+    "404": "No such query, key, window or page.",
     "421": "The Host header names another server.",
 }
 
 
 def description(version: str) -> dict[str, Any]:
-    """All of it, as JSON has it. `version` is that of the program."""
+    """Return the whole description as a JSON object. `version` is that of AOMG."""
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "AOMG, the live page",
+            "title": "AOMG live page",
             "version": version,
             "description": (
-                "Everything that the page shows. Answers tell the version of what they show; /api/events tells when "
-                "there is a newer one. Times are ISO 8601 in UTC, numbers that are not finite are null. Where the "
-                "server was started without a token, none is needed."
+                "All data of the live page. Every response has the version of its data; /api/events sends an event "
+                "for each new version. Times are ISO 8601 in UTC. Numbers that are not finite are null. A token is "
+                "needed only if the server was started with one."
             ),
         },
         "paths": {endpoint.path: {"get": _operation(endpoint)} for endpoint in ENDPOINTS},
@@ -46,32 +46,32 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         shape = {"$ref": f"#/components/schemas/{endpoint.answer}"}
     problem = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     answers: dict[str, Any] = {"200": {"description": endpoint.about, "content": {endpoint.media: {"schema": shape}}}}
-    if endpoint.lasting:
-        answers["304"] = {"description": "The answer that the client has is still the newest (If-None-Match)."}
+    if endpoint.cached:
+        answers["304"] = {"description": "The client's copy is up to date (If-None-Match)."}
     answers |= {code: {"description": why, "content": problem} for code, why in _PROBLEMS.items()}
     return {
         "operationId": endpoint.path.removeprefix("/api/").strip("/").replace(".", "_"),
         "summary": endpoint.about,
-        "parameters": [_parameter(one) for one in endpoint.parameters],
+        "parameters": [_parameter(parameter) for parameter in endpoint.parameters],
         "responses": answers,
     }
 
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
-    """One parameter. Those of labels have as many names as there are labels: an object, whose parts have dots."""
-    told: dict[str, Any] = {
+    """Describe one parameter. A parameter for labels stands for one parameter per label: key.podset=6."""
+    described: dict[str, Any] = {
         "name": parameter.name,
         "in": "query",
         "description": parameter.about,
-        "required": parameter.needed,
+        "required": False,
         "schema": _schema(parameter),
     }
     if parameter.kind == "labels":
-        told["name"] = f"{parameter.name}.LABEL"
-        told["description"] += f" For each label NAME a parameter {parameter.name}.NAME."
+        described["name"] = f"{parameter.name}.LABEL"
+        described["description"] += f" One parameter {parameter.name}.NAME per label NAME."
     if parameter.example is not None:
-        told["example"] = parameter.example
-    return told
+        described["example"] = parameter.example
+    return described
 
 
 def _schema(parameter: Parameter) -> dict[str, Any]:

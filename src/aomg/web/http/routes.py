@@ -1,4 +1,4 @@
-"""Addresses: the page, its files, the API; and what is said where something is wrong."""
+"""Routes of the page, its files and the API, and the error responses."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -9,23 +9,29 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from aomg.web.follow.live import Live, Now
+from aomg.web.follow.live import LiveData, Snapshot
 from aomg.web.http import sse as events
-from aomg.web.http.cache import Kept, KeptAnswers, json_bytes
+from aomg.web.http.body import Body, json_bytes
 from aomg.web.http.endpoints import BY_PATH, Endpoint
-from aomg.web.http.handlers import Answers, Ask
+from aomg.web.http.handlers import Handlers, Params
 from aomg.web.http.responses import problem, respond, respond_file
 from aomg.web.http.static_files import StaticFiles
-from aomg.web.http.status import newest_told
-from aomg.web.parameters import BadRequest, asked
+from aomg.web.http.status import change_event
+from aomg.web.lru_cache import LruCache
+from aomg.web.parameters import BadRequest, parse_parameters
 
 VIEWS = ("/", "/key", "/alerts", "/health")
 _CSV_TYPE = "text/csv; charset=utf-8; header=present"
+_MOST_RESPONSES = 256
+_MOST_BYTES = 64 << 20
+
+Handler = Callable[[Snapshot, Params], Any]
+View = Callable[[Request], Response]
 
 
-def routes(live: Live, files: StaticFiles) -> list[Route]:
-    """All addresses there are. What is slow is answered in threads, over what does not change."""
-    answers, kept = Answers(live), KeptAnswers()
+def routes(live: LiveData, files: StaticFiles) -> list[Route]:
+    """Return all routes. Slow requests run in threads, on immutable snapshots."""
+    api, cache = Handlers(live), response_cache()
 
     def page(request: Request) -> Response:
         return _file(request, files.index())
@@ -34,68 +40,69 @@ def routes(live: Live, files: StaticFiles) -> list[Route]:
         return _file(request, files.get(request.path_params["name"]))
 
     async def changes(request: Request) -> Response:
-        asked(BY_PATH["/api/events"].parameters, request.scope["query_string"])
-        return events.answer(request, live, lambda: newest_told(live.now()))
+        parse_parameters(BY_PATH["/api/events"].parameters, request.scope["query_string"])
+        return events.answer(request, live, lambda: change_event(live.snapshot()))
 
     def metrics(request: Request) -> Response:
-        asked(BY_PATH["/metrics"].parameters, request.scope["query_string"])
-        content, kind = answers.metrics(live.now(), request.headers.get("accept", ""))
-        return respond(request, Kept(content), kind)
+        parse_parameters(BY_PATH["/metrics"].parameters, request.scope["query_string"])
+        content, kind = api.metrics(live.snapshot(), request.headers.get("accept", ""))
+        return respond(request, Body(content), kind)
 
-    made = [Route(path, page) for path in VIEWS]
-    made += [Route("/static/{name:path}", static), Route("/api/events", changes), Route("/metrics", metrics)]
-    made += [Route(path, _timely(live, BY_PATH[path], answer)) for path, answer in answers.timely.items()]
-    made += [Route(path, _lasting(live, kept, BY_PATH[path], answer)) for path, answer in answers.lasting.items()]
-    made += [Route(path, _table(live, BY_PATH[path], answer)) for path, answer in answers.tables.items()]
-    return made
+    all_routes = [Route(path, page) for path in VIEWS]
+    all_routes += [Route("/static/{name:path}", static), Route("/api/events", changes), Route("/metrics", metrics)]
+    all_routes += [Route(path, _timely(live, BY_PATH[path], handler)) for path, handler in api.timely.items()]
+    all_routes += [Route(path, _cached(live, cache, BY_PATH[path], handler)) for path, handler in api.cached.items()]
+    all_routes += [Route(path, _table(live, BY_PATH[path], handler)) for path, handler in api.tables.items()]
+    return all_routes
 
 
-def _file(request: Request, found: Any) -> Response:
-    if found is None:
+def response_cache(max_bytes: int = _MOST_BYTES) -> LruCache[Body]:
+    """Return a cache of responses: many viewers of the same data cost as much as one."""
+    return LruCache(_MOST_RESPONSES, max_bytes, lambda body: body.size)
+
+
+def _file(request: Request, file: Any) -> Response:
+    if file is None:
         raise HTTPException(404)
-    return respond_file(request, found)
+    return respond_file(request, file)
 
 
-def _timely(live: Live, endpoint: Endpoint, answer: Callable[[Now, Ask], Any]) -> Callable[[Request], Response]:
-    """An answer that depends on the clock: made anew for everyone."""
+def _timely(live: LiveData, endpoint: Endpoint, handler: Handler) -> View:
+    """A view whose response depends on the clock: computed for every request."""
 
-    def told(request: Request) -> Response:
-        ask = asked(endpoint.parameters, request.scope["query_string"])
-        return respond(request, Kept(json_bytes(answer(live.now(), ask))), "application/json")
+    def view(request: Request) -> Response:
+        params = parse_parameters(endpoint.parameters, request.scope["query_string"])
+        return respond(request, Body(json_bytes(handler(live.snapshot(), params))), "application/json")
 
-    return told
-
-
-def _lasting(
-    live: Live, kept: KeptAnswers, endpoint: Endpoint, answer: Callable[[Now, Ask], Any]
-) -> Callable[[Request], Response]:
-    """An answer that is the same as long as the version is: made once, and not sent to whoever has it."""
-
-    def told(request: Request) -> Response:
-        ask = asked(endpoint.parameters, request.scope["query_string"])
-        now = live.now()
-        which = hashlib.blake2b(json_bytes([endpoint.path, ask]), digest_size=8).hexdigest()
-        found = kept.get((now.version, which), lambda: json_bytes(answer(now, ask)))
-        return respond(request, found, "application/json", f'W/"{now.since}-{now.version}-{which}"')
-
-    return told
+    return view
 
 
-def _table(
-    live: Live, endpoint: Endpoint, answer: Callable[[Now, Ask], Iterator[str]]
-) -> Callable[[Request], Response]:
-    """An answer as CSV, to be saved: written while it is made."""
+def _cached(live: LiveData, cache: LruCache[Body], endpoint: Endpoint, handler: Handler) -> View:
+    """A view whose response depends only on the version: computed once, and 304 for clients that have it."""
+
+    def view(request: Request) -> Response:
+        params = parse_parameters(endpoint.parameters, request.scope["query_string"])
+        snapshot = live.snapshot()
+        digest = hashlib.blake2b(json_bytes([endpoint.path, params]), digest_size=8).hexdigest()
+        body = cache.get((snapshot.version, digest), lambda: Body(json_bytes(handler(snapshot, params))))
+        return respond(request, body, "application/json", f'W/"{snapshot.since}-{snapshot.version}-{digest}"')
+
+    return view
+
+
+def _table(live: LiveData, endpoint: Endpoint, handler: Callable[[Snapshot, Params], Iterator[str]]) -> View:
+    """A view that streams CSV as a download."""
     headers = {"Content-Disposition": f'attachment; filename="aomg-{endpoint.path.rpartition("/")[2]}"'}
 
-    def told(request: Request) -> Response:
-        ask = asked(endpoint.parameters, request.scope["query_string"])
-        return StreamingResponse(answer(live.now(), ask), media_type=_CSV_TYPE, headers=headers)
+    def view(request: Request) -> Response:
+        params = parse_parameters(endpoint.parameters, request.scope["query_string"])
+        return StreamingResponse(handler(live.snapshot(), params), media_type=_CSV_TYPE, headers=headers)
 
-    return told
+    return view
 
 
-def handlers() -> dict[Any, Any]:
-    """What is said where something is wrong; never a trace of the program."""
+def exception_handlers() -> dict[Any, Any]:
+    """Return the handlers of exceptions; their responses never contain a stack trace."""
 
     def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, BadRequest)
@@ -106,12 +113,12 @@ def handlers() -> dict[Any, Any]:
         if isinstance(error, HTTPException):
             status, headers = error.status_code, dict(error.headers or {})
         if status == 404:
-            return problem(request, 404, "there is nothing here", "begin at /, or at /api/openapi.json", headers)
+            return problem(request, 404, "page not found", "start at / or /api/openapi.json", headers)
         if status == 405:
-            return problem(request, 405, f"{request.method} cannot be asked here", "use GET", headers)
-        return problem(request, status, "this cannot be answered", "try again", headers)
+            return problem(request, 405, f"{request.method} is not allowed here", "use GET", headers)
+        return problem(request, status, "the request failed", "try again", headers)
 
     def failed(request: Request, error: Exception) -> Response:
-        return problem(request, 500, "something went wrong here", "try again; what the server printed says more")
+        return problem(request, 500, "the server failed", "try again; the server's log has the details")
 
     return {BadRequest: refused, HTTPException: stopped, Exception: failed}

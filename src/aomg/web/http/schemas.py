@@ -1,4 +1,4 @@
-"""What answers look like, as JSON Schema; a test holds real answers against it."""
+"""JSON schemas of the API's responses; a test validates real responses with them."""
 
 from typing import Any
 
@@ -36,19 +36,19 @@ TIME: Shape = {"type": "string", "format": "date-time"}
 LABELS = _by_name(_or_null(TEXT))
 UNIT = _or_null(_one_of("us", "ms", "s"))
 INTERVAL = {**_list(_or_null(NUMBER), "Low, value, high."), "minItems": 3, "maxItems": 3}
-VERSION: Shape = {**WHOLE, "description": "Grows by one with each change; another run of the server begins anew."}
-STALE = _or_null(_object("Results are older than they should be.", seconds=NUMBER, because=TEXT, what_to_do=TEXT))
-NOTE = _or_null({**TEXT, "description": "What is good to know of results that do not move, and need not."})
-COUNTS = _or_null(_object("Null where no alerts are known.", firing=WHOLE, pending=WHOLE))
+VERSION: Shape = {**WHOLE, "description": "Increases by one with each change; starts again when the server restarts."}
+STALE = _or_null(_object("Set if new results are overdue.", seconds=NUMBER, because=TEXT, what_to_do=TEXT))
+NOTE = _or_null({**TEXT, "description": "Why there are no new results, where none are due."})
+COUNTS = _or_null(_object("Null where only a folder of results is served.", firing=WHOLE, pending=WHOLE))
 KEY_ALERT = _object(state=_one_of("firing", "pending"), rule=TEXT, more=WHOLE)
 
 SHAPES: dict[str, Shape] = {
-    "Problem": _object("What is wrong, and what to do.", error=TEXT, what_to_do=TEXT),
+    "Problem": _object("An error, and what to do about it.", error=TEXT, what_to_do=TEXT),
     "Status": _object(
         version=VERSION,
         now=TIME,
         title=TEXT,
-        loading=_object("Files of results that are read, of those to be read.", done=WHOLE, of=WHOLE),
+        loading=_object("Number of result files read so far, and in total.", done=WHOLE, of=WHOLE),
         live=FLAG,
         stale=STALE,
         note=NOTE,
@@ -76,15 +76,15 @@ SHAPES: dict[str, Shape] = {
         sort=TEXT,
         order=_one_of("asc", "desc"),
         at=_or_null(TIME),
-        total={**WHOLE, "description": "Keys of the window; with silent=true, those that it lacks."},
-        silent={**WHOLE, "description": "How many keys an earlier window has and this one lacks."},
+        total={**WHOLE, "description": "Number of keys in the window; with silent=true, of silent keys."},
+        silent={**WHOLE, "description": "Number of silent keys: earlier windows have them, this one does not."},
         matching=WHOLE,
         offset=WHOLE,
-        columns=_list(TEXT, "The names of the estimates."),
+        columns=_list(TEXT, "Names of the estimates."),
         rows=_list(
             _object(
                 key=LABELS,
-                end={**TIME, "description": "Of the window of the row: for silent keys, their newest."},
+                end={**TIME, "description": "End of the row's window; for a silent key, of its newest window."},
                 count=WHOLE,
                 burst=FLAG,
                 min=_or_null(NUMBER),
@@ -107,8 +107,8 @@ SHAPES: dict[str, Shape] = {
         unit=UNIT,
         ends=_list(TIME),
         keys=_list(LABELS),
-        values=_list(_list(_or_null(NUMBER)), "A list for each key."),
-        bursts=_list(_list(WHOLE), "Row and column."),
+        values=_list(_list(_or_null(NUMBER)), "One list per key."),
+        bursts=_list(_list(WHOLE), "Row and column of each burst."),
         windows_per_column=WHOLE,
         matching=WHOLE,
     ),
@@ -117,11 +117,11 @@ SHAPES: dict[str, Shape] = {
         query=TEXT,
         key=LABELS,
         unit=UNIT,
-        first_end=_or_null({**TIME, "description": "Of the key's first window in memory, whatever time is asked for."}),
+        first_end=_or_null({**TIME, "description": "End of the key's oldest window in memory, whatever `from` is."}),
         newest_end=_or_null(TIME),
-        silent={**FLAG, "description": "Whether the query has newer windows than the key."},
+        silent={**FLAG, "description": "Whether the query has newer windows than this key."},
         ends=_list(TIME),
-        starts_seconds=_or_null({**NUMBER, "description": "How long a window is."}),
+        starts_seconds=_or_null({**NUMBER, "description": "Length of a window in seconds."}),
         counts=_list(_or_null(WHOLE)),
         bursts=_list(FLAG),
         estimates=_list(
@@ -174,7 +174,7 @@ SHAPES: dict[str, Shape] = {
                     _object(violating=WHOLE, total=WHOLE, members=_list(TEXT), silent=WHOLE, suspect=_or_null(TEXT))
                 ),
                 reason=TEXT,
-                queries=_list(TEXT, "Those that its condition reads."),
+                queries=_list(TEXT, "The queries that its condition reads."),
                 link=_or_null(_object(query=TEXT, key=LABELS, at=TIME)),
                 transitions=_list(_object(transition=TEXT, end=TIME, certainty=TEXT)),
             )
@@ -216,6 +216,6 @@ SHAPES: dict[str, Shape] = {
         version=VERSION,
         targets=_list(_object(target=TEXT, group=TEXT, end=TIME, labels=LABELS, headroom=INTERVAL)),
     ),
-    "Changed": _object("The data of each event `changed`.", version=VERSION, newest=_by_name(TIME), alerts=COUNTS),
+    "Changed": _object("Data of a `changed` event.", version=VERSION, newest=_by_name(TIME), alerts=COUNTS),
     "Description": {"type": "object", "description": "This description, in OpenAPI 3.1."},
 }

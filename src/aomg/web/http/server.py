@@ -1,4 +1,4 @@
-"""The application, and the server it runs on: loopback, no access log, an end that open streams cannot hold up."""
+"""Builds the application and runs its server: no access log, and open streams never delay the shutdown."""
 
 import asyncio
 import errno
@@ -11,24 +11,24 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from aomg.errors import AomgError
-from aomg.web.follow.live import Live
+from aomg.web.follow.live import LiveData
 from aomg.web.http.access import Access
 from aomg.web.http.guard import Guard
-from aomg.web.http.routes import handlers, routes
+from aomg.web.http.routes import exception_handlers, routes
 from aomg.web.http.static_files import StaticFiles
 from aomg.web.parameters import LONGEST_ADDRESS
 
 PORT = 8765
-_TRIED = 10
+_MORE_PORTS = 10
 _END_SECONDS = 3
 
 
 class ServerError(AomgError, RuntimeError):
-    """A server that cannot listen where it was told to."""
+    """The server cannot listen on the given host and port."""
 
 
-def application(live: Live, access: Access, files: StaticFiles | None = None) -> ASGIApp:
-    """What answers requests, guarded. It follows the files from its start to its end."""
+def application(live: LiveData, access: Access, files: StaticFiles | None = None) -> ASGIApp:
+    """Return the ASGI application behind its guard. It follows the files while it runs."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -38,15 +38,17 @@ def application(live: Live, access: Access, files: StaticFiles | None = None) ->
         finally:
             await asyncio.to_thread(live.stop)
 
-    app = Starlette(routes=routes(live, files or StaticFiles()), exception_handlers=handlers(), lifespan=lifespan)
+    app = Starlette(
+        routes=routes(live, files or StaticFiles()), exception_handlers=exception_handlers(), lifespan=lifespan
+    )
     app.router.redirect_slashes = False
     return Guard(app, access)
 
 
 class Server(uvicorn.Server):
-    """Tells open streams to end before it waits for them."""
+    """A uvicorn server that ends open event streams before it waits for them."""
 
-    def __init__(self, live: Live, access: Access, files: StaticFiles | None = None) -> None:
+    def __init__(self, live: LiveData, access: Access, files: StaticFiles | None = None) -> None:
         self._live = live
         super().__init__(
             uvicorn.Config(
@@ -64,14 +66,14 @@ class Server(uvicorn.Server):
         )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End. A step of the follower and answers at work are waited for; streams end at once."""
+        """Shut down: waits for running requests and the follower's current step; event streams end at once."""
         self._live.dismiss()
         await super().shutdown(sockets)
 
 
 def listening(host: str, port: int | None) -> socket.socket:
-    """A socket that listens. Without a port: 8765, or the next one that is free. Raises ServerError."""
-    tried = range(PORT, PORT + _TRIED + 1) if port is None else (port,)
+    """Return a listening socket. Without a port: 8765, or the next free one of the ten after it. Raises ServerError."""
+    tried = range(PORT, PORT + _MORE_PORTS + 1) if port is None else (port,)
     for number in tried:
         try:
             return _bound(host, number)
@@ -80,13 +82,13 @@ def listening(host: str, port: int | None) -> socket.socket:
                 continue
             raise ServerError(_explained(host, number, error)) from None
     if port is not None:
-        raise ServerError(f"something else listens on port {port} already; end it, or give --port 0 for any free one")
-    raise ServerError(f"the ports {PORT} to {tried[-1]} are all taken; give --port 0 for any free one")
+        raise ServerError(f"port {port} is already in use; stop the other program, or give --port 0 for any free port")
+    raise ServerError(f"the ports {PORT} to {tried[-1]} are all in use; give --port 0 for any free port")
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, kind, protocol, _, address = found[0]
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = addresses[0]
     bound = socket.socket(family, kind, protocol)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -100,13 +102,13 @@ def _bound(host: str, port: int) -> socket.socket:
 
 def _explained(host: str, port: int, error: OSError) -> str:
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-        return f"{host} is no address of this machine; give --host 127.0.0.1, or one of its own"
+        return f"{host} is not an address of this machine; give --host 127.0.0.1, or one of its own"
     if error.errno in (errno.EACCES, errno.EPERM):
-        return f"port {port} may not be used; give one from 1024 on, or --port 0 for any free one"
-    return f"port {port} of {host} cannot be listened on: {error.strerror}"
+        return f"no permission to use port {port}; give one from 1024 on, or --port 0 for any free port"
+    return f"cannot listen on port {port} of {host}: {error.strerror}"
 
 
 def address_of(host: str, bound: socket.socket) -> str:
-    """Where the page is, for people to open."""
-    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://{f'[{shown}]' if ':' in shown else shown}:{bound.getsockname()[1]}/"
+    """Return the page's address, to open in a browser."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://{f'[{name}]' if ':' in name else name}:{bound.getsockname()[1]}/"

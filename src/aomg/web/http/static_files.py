@@ -1,4 +1,4 @@
-"""The files of the page and Plotly's JavaScript, by name: whatever is asked is looked up, never joined to a path."""
+"""The files of the page and Plotly's JavaScript: names are looked up, never joined to a path."""
 
 import gzip
 import hashlib
@@ -24,34 +24,34 @@ _STYLE_ID = re.compile(rb'getElementById\("([0-9a-f]{64})"\)')
 
 @dataclass(frozen=True, eq=False)
 class StaticFile:
-    """Bytes with their kind. Compressed once, when first asked so."""
+    """A file's bytes and media type; compressed on first use."""
 
     content: bytes
     kind: str
-    lasting: bool = False
+    immutable: bool = False
     """Whether its address changes with its content."""
 
     @cached_property
     def tag(self) -> str:
-        """A name for the content."""
+        """Hash of the content, for the ETag."""
         return hashlib.blake2b(self.content, digest_size=10).hexdigest()
 
     @cached_property
     def compressed(self) -> bytes:
-        """The same, as gzip."""
+        """The content as gzip."""
         return gzip.compress(self.content, 6, mtime=0)
 
 
 class StaticFiles:
-    """The files of a folder, kept in memory, read again when they change; index.html with Plotly's address in it."""
+    """The files of a folder, cached and read again when they change; index.html gets Plotly's address."""
 
     def __init__(self, folder: Path = PAGE) -> None:
         self._folder = folder
-        self._kept: dict[str, tuple[tuple[int, int], StaticFile]] = {}
+        self._cache: dict[str, tuple[tuple[int, int], StaticFile]] = {}
         self._lock = threading.Lock()
 
     def get(self, name: str) -> StaticFile | None:
-        """The file of this name, or None. Known are the names of files in the folder and below, and no others."""
+        """Return the file of this name in the folder or its subfolders, or None."""
         if name == "plotly.js":
             return self._plain_plotly
         if name == self.plotly_name:
@@ -63,12 +63,12 @@ class StaticFiles:
         """Plotly's JavaScript, from the installed package."""
         import plotly
 
-        found = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-        return StaticFile(found.read_bytes(), _KINDS[".js"], lasting=True)
+        file = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+        return StaticFile(file.read_bytes(), _KINDS[".js"], immutable=True)
 
     @cached_property
     def plotly_name(self) -> str:
-        """What it is called in addresses: another name when it changes."""
+        """Plotly's name in addresses; it changes with the content."""
         return f"plotly-{self.plotly.tag}.js"
 
     @cached_property
@@ -77,13 +77,13 @@ class StaticFiles:
 
     @cached_property
     def _metas(self) -> str:
-        # Plotly adds <style> elements, which the policy forbids, unless elements with these ids are there
+        # Plotly adds <style> elements, which the policy forbids, unless elements with these ids exist
         ids = sorted(set(_STYLE_ID.findall(self.plotly.content)))
         metas = [f'<meta name="aomg-plotly" content="/static/{self.plotly_name}">']
-        return "\n".join(metas + [f'<meta id="{one.decode()}" name="aomg-style">' for one in ids])
+        return "\n".join(metas + [f'<meta id="{style_id.decode()}" name="aomg-style">' for style_id in ids])
 
     def index(self) -> StaticFile | None:
-        """The page itself, for whichever view."""
+        """Return index.html, which serves every view."""
         page = self._file("index.html")
         if page is None:
             return None
@@ -94,16 +94,16 @@ class StaticFiles:
         path = self._named().get(name)
         if path is None or path.suffix not in _KINDS or path.is_symlink() or not path.is_file():
             return None
-        told = path.stat()
-        stamp = (told.st_mtime_ns, told.st_size)
+        status = path.stat()
+        stamp = (status.st_mtime_ns, status.st_size)
         with self._lock:
-            kept = self._kept.get(name)
-            if kept is None or kept[0] != stamp:
-                kept = self._kept[name] = (stamp, StaticFile(path.read_bytes(), _KINDS[path.suffix]))
-        return kept[1]
+            cached = self._cache.get(name)
+            if cached is None or cached[0] != stamp:
+                cached = self._cache[name] = (stamp, StaticFile(path.read_bytes(), _KINDS[path.suffix]))
+        return cached[1]
 
     def _named(self) -> dict[str, Path]:
-        """All files of the folder and the folders in it, by name: overview/row.js. Hidden ones have no name."""
+        """Return all files of the folder and its subfolders by name (overview/row.js), but for hidden ones."""
         named = {}
         for place, folders, files in os.walk(self._folder):  # does not follow links
             folders[:] = [folder for folder in folders if not folder.startswith(".")]

@@ -1,4 +1,4 @@
-"""What there is, how new it is, and what is wrong: the answer that every view begins with."""
+"""Builds the responses of /api/status, /api/health and /api/events."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,36 +8,38 @@ from aomg.monitor.config.model import QueryConfig
 from aomg.monitor.sinks.result_folder import days
 from aomg.names import estimate_title, quantile_of
 from aomg.times import time_text
-from aomg.web.follow.live import Live, Now, clock
+from aomg.web.follow.live import LiveData, Snapshot, clock
 from aomg.web.memory.time_columns import ends_of, period_of
 
 
-def status(live: Live, now: Now) -> dict[str, Any]:
-    """What /api/status answers. Queries are in the order of the configuration; those without results are told too."""
-    health = health_told(live, now)
+def status(live: LiveData, snapshot: Snapshot) -> dict[str, Any]:
+    """Return the JSON object of /api/status: all queries in the configuration's order, with or without results."""
+    health = health_json(live, snapshot)
     return {
-        "version": now.version,
+        "version": snapshot.version,
         "now": time_text(clock()),
         "title": live.places.title,
-        "loading": {"done": now.loading[0], "of": now.loading[1]},
+        "loading": {"done": snapshot.loading[0], "of": snapshot.loading[1]},
         "live": health["live"],
         "stale": health["stale"],
         "note": health["note"],
-        "problems": list(now.problems),
-        "queries": [_told(live, now, name) for name in query_names(live, now)],
-        "alerts": alert_counts(now),
+        "problems": list(snapshot.problems),
+        "queries": [_query_status(live, snapshot, name) for name in query_names(live, snapshot)],
+        "alerts": alert_counts(snapshot),
         "histograms": live.places.summaries is not None,
     }
 
 
-def health_told(live: Live, now: Now) -> dict[str, Any]:
-    """What /api/health answers."""
-    newest = [window for one in now.queries.values() if (window := one.newest) is not None]
-    periods = [one for name in query_names(live, now) if (one := _times(live, now, name)[1]) is not None]
+def health_json(live: LiveData, snapshot: Snapshot) -> dict[str, Any]:
+    """Return the JSON object of /api/health."""
+    newest = [window for query in snapshot.queries.values() if (window := query.newest) is not None]
+    periods = [
+        period for name in query_names(live, snapshot) if (period := _times(live, snapshot, name)[1]) is not None
+    ]
     end = max((window.end for window in newest), default=None)
     return {
-        "version": now.version,
-        **live.health().told(clock(), end, min(periods, default=None), _written(live.places.results)),
+        "version": snapshot.version,
+        **live.health().to_json(clock(), end, min(periods, default=None), _last_written(live.places.results)),
         "server": {
             "history_bytes": live.history.bytes(),
             "most_bytes": live.history.most_bytes,
@@ -46,29 +48,29 @@ def health_told(live: Live, now: Now) -> dict[str, Any]:
     }
 
 
-def newest_told(now: Now) -> tuple[int, dict[str, Any]]:
-    """What an event tells: the version, the end of each query's newest window, and how many alerts there are."""
-    newest = {name: time_text(one.newest.end) for name, one in now.queries.items() if one.newest is not None}
-    return now.version, {"version": now.version, "newest": newest, "alerts": alert_counts(now)}
+def change_event(snapshot: Snapshot) -> tuple[int, dict[str, Any]]:
+    """Return a `changed` event: the version, the end of each query's newest window, and the counts of active alerts."""
+    newest = {name: time_text(query.newest.end) for name, query in snapshot.queries.items() if query.newest is not None}
+    return snapshot.version, {"version": snapshot.version, "newest": newest, "alerts": alert_counts(snapshot)}
 
 
-def alert_counts(now: Now) -> dict[str, int] | None:
-    """How many fire and how many may; None where no alerts are known."""
-    if now.alerts is None:
+def alert_counts(snapshot: Snapshot) -> dict[str, int] | None:
+    """Count firing and pending alerts; None where only a folder of results is served."""
+    if snapshot.alerts is None:
         return None
-    return {state: now.alerts.counts[state] for state in ("firing", "pending")}
+    return {state: snapshot.alerts.counts[state] for state in ("firing", "pending")}
 
 
-def query_names(live: Live, now: Now) -> list[str]:
-    """Every query there is: in the order of the configuration, then others whose results are there, by name."""
-    asked = list(live.places.config.queries) if live.places.config is not None else []
-    return asked + sorted(set(now.queries) - set(asked))
+def query_names(live: LiveData, snapshot: Snapshot) -> list[str]:
+    """Return the names of all queries: in the order of the configuration, then others with results, by name."""
+    configured = list(live.places.config.queries) if live.places.config is not None else []
+    return configured + sorted(set(snapshot.queries) - set(configured))
 
 
-def unit_of(live: Live, name: str) -> str | None:
-    """The unit of a query's values, where the configuration tells it."""
-    asked = _asked(live, name)
-    return None if asked is None else asked.unit
+def unit_of(live: LiveData, name: str) -> str | None:
+    """Return the unit of a query's values, where the configuration names one."""
+    config = _query_config(live, name)
+    return None if config is None else config.unit
 
 
 def _quantile(name: str) -> float | None:
@@ -76,41 +78,41 @@ def _quantile(name: str) -> float | None:
     return None if quantile is None else float(quantile)
 
 
-def _asked(live: Live, name: str) -> QueryConfig | None:
+def _query_config(live: LiveData, name: str) -> QueryConfig | None:
     return None if live.places.config is None else live.places.config.queries.get(name)
 
 
-def _written(folder: Path) -> int | None:
-    """When the newest day of results was written last, by the clock."""
+def _last_written(folder: Path) -> int | None:
+    """Return when the newest day of results was last written, in microseconds of the clock."""
     try:
-        there = days(folder)
-        return (folder / f"day={there[-1]}").stat().st_mtime_ns // 1000 if there else None
+        folders = days(folder)
+        return (folder / f"day={folders[-1]}").stat().st_mtime_ns // 1000 if folders else None
     except OSError:
         return None
 
 
-def _times(live: Live, now: Now, name: str) -> tuple[int | None, int | None]:
-    """Size and period of a query's windows: as asked, or as its windows are."""
-    asked, found = _asked(live, name), now.queries.get(name)
-    if asked is not None and not asked.query.counted:
-        return asked.query.size, asked.query.period
-    if found is None or found.newest is None:
+def _times(live: LiveData, snapshot: Snapshot, name: str) -> tuple[int | None, int | None]:
+    """Return size and period of a query's windows: from the configuration, or else from the windows themselves."""
+    config, history = _query_config(live, name), snapshot.queries.get(name)
+    if config is not None and not config.query.counted:
+        return config.query.size, config.query.period
+    if history is None or history.newest is None:
         return None, None
-    return found.newest.end - found.newest.start, period_of(ends_of(found.windows))
+    return history.newest.end - history.newest.start, period_of(ends_of(history.windows))
 
 
-def _told(live: Live, now: Now, name: str) -> dict[str, Any]:
-    found, asked = now.queries.get(name), _asked(live, name)
-    windows = found.windows if found is not None else ()
-    size, period = _times(live, now, name)
-    labels: Sequence[str] = found.keys.names if found is not None else asked.labels if asked is not None else ()
+def _query_status(live: LiveData, snapshot: Snapshot, name: str) -> dict[str, Any]:
+    history, config = snapshot.queries.get(name), _query_config(live, name)
+    windows = history.windows if history is not None else ()
+    size, period = _times(live, snapshot, name)
+    labels: Sequence[str] = history.keys.names if history is not None else config.labels if config is not None else ()
     return {
         "name": name,
         "labels": list(labels),
-        "unit": None if asked is None else asked.unit,
+        "unit": None if config is None else config.unit,
         "estimates": [
-            {"name": one, "title": estimate_title(one), "quantile": _quantile(one)}
-            for one in (found.estimates if found is not None else ())
+            {"name": estimate, "title": estimate_title(estimate), "quantile": _quantile(estimate)}
+            for estimate in (history.estimates if history is not None else ())
         ],
         "size_seconds": None if size is None else size / 1e6,
         "period_seconds": None if period is None else period / 1e6,

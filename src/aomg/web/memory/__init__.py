@@ -1,1 +1,1 @@
-"""The windows in memory: every key with its estimates, for as long back as memory allows."""
+"""The windows in memory: every key with its estimates, as far back as memory allows."""

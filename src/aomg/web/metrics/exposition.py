@@ -1,6 +1,6 @@
-"""What Prometheus gets at /metrics: the newest window of every query, alerts, headroom, and the monitor's health.
+"""Writes /metrics for Prometheus: the newest window of every query, alerts, headroom, and monitor health.
 
-A prometheus-client custom collector. What is not known is left out, rather than told as NaN.
+A prometheus-client custom collector. Unknown values have no sample, rather than NaN.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,40 +14,40 @@ from prometheus_client.registry import Collector
 from aomg.web.memory.history import QueryHistory
 from aomg.web.metrics.labels import clean, label_text
 from aomg.web.metrics.names import COUNTERS, MEANINGS
-from aomg.web.metrics.samples import Told, of_alerts, of_health, of_query, of_targets
+from aomg.web.metrics.samples import JsonObject, of_alerts, of_health, of_query, of_targets
 from aomg.web.metrics.series_cap import Sample, shares
 
 MOST_SERIES = 10_000
-"""Of keys, alerts and targets together, unless another number is given."""
+"""Default maximum of series of keys, alerts and targets together."""
 
 
 @dataclass(frozen=True, eq=False)
 class Metrics(Collector):
-    """All metrics of one moment.
+    """All metrics of one snapshot.
 
     histories, units
-        Of each query.
+        By query.
     alerts
-        Those that fire or are pending, as /api/alerts has them; others are passed over. None where none are known.
+        Firing and pending alerts, as in /api/alerts; others are ignored. None where only a folder of results is served.
     targets, health
-        As /api/targets and /api/health have them.
+        As in /api/targets and /api/health.
     failing
-        Whether each of those fails that follow the monitor's files, by name.
+        Whether each follower of the monitor's files is failing, by name.
     most_series
-        Of keys, alerts and targets together. Beyond it whole keys are left out and counted. Each query and target has
-        a fair share, in which keys whose alert fires come first, then those that were seen first.
+        Maximum of series of keys, alerts and targets together. Beyond it whole keys are left out and counted. Each
+        query and target gets a fair share; within it, keys with a firing alert come first, then keys by first arrival.
     """
 
     histories: "Mapping[str, QueryHistory]"
     units: Mapping[str, str | None] = field(default_factory=dict)
-    alerts: Sequence[Told] | None = None
-    targets: Sequence[Told] = ()
-    health: Told | None = None
+    alerts: Sequence[JsonObject] | None = None
+    targets: Sequence[JsonObject] = ()
+    health: JsonObject | None = None
     most_series: int = MOST_SERIES
     failing: Mapping[str, bool] = field(default_factory=dict)
 
     def collect(self) -> list[Metric]:
-        """Return every metric that has a sample. Costs some microseconds for each series that is told."""
+        """Return every metric that has a sample. Costs a few microseconds per series."""
         families: dict[str, Metric] = {
             name: CounterMetricFamily(name, meaning) if name in COUNTERS else GaugeMetricFamily(name, meaning)
             for name, meaning in MEANINGS.items()
@@ -58,16 +58,20 @@ class Metrics(Collector):
 
     def _samples(self) -> Iterator[Sample]:
         firing = [alert for alert in self.alerts or () if alert["state"] == "firing"]
-        claims = [
-            *(claim for name, one in self.histories.items() for claim in of_query(one, self.units.get(name), firing)),
+        groups = [
+            *(
+                group
+                for name, history in self.histories.items()
+                for group in of_query(history, self.units.get(name), firing)
+            ),
             *of_targets(self.targets),
             *of_alerts(firing),
         ]
-        room = shares([int(claim.costs.sum()) for claim in claims], self.most_series)
-        for claim, most in zip(claims, room, strict=True):
-            told, left_out = claim.told(most)
-            yield from told
-            yield "aomg_series_left_out", dict(claim.name), left_out
+        limits = shares([int(group.costs.sum()) for group in groups], self.most_series)
+        for group, limit in zip(groups, limits, strict=True):
+            samples, left_out = group.within(limit)
+            yield from samples
+            yield "aomg_series_left_out", dict(group.name), left_out
         for name, history in self.histories.items():
             if (window := history.newest) is not None:
                 yield "aomg_window_end_seconds", {"query": clean(name)}, window.end / 1e6
@@ -82,15 +86,14 @@ class Metrics(Collector):
 
 
 def exposition(metrics: Metrics, accept: str = "") -> tuple[bytes, str]:
-    """Return the text for whoever asks with this Accept header, and its content type: OpenMetrics, or the classic one.
+    """Return the text for an Accept header, and its content type: OpenMetrics, or the classic format.
 
-    It means the same as what prometheus-client writes, and takes less than half of the time: gauges, of which there are
-    thousands, look the same in every format, and are written here. 10,000 series still take some 100 ms: call it off
-    the event loop.
+    Equivalent to what prometheus-client writes, in less than half the time: gauges, of which there are thousands, look
+    the same in every format and are written here. 10,000 series still take about 100 ms: call it off the event loop.
     """
     try:
         encoder, content_type = choose_encoder(accept)
-    except (TypeError, ValueError):  # it names a version that is none
+    except (TypeError, ValueError):  # the header has an invalid version
         encoder, content_type = choose_encoder("")
     families = metrics.collect()
     gauges = "".join(line for family in families if family.type == "gauge" for line in _lines(family))
@@ -110,7 +113,7 @@ def _lines(family: Metric) -> Iterator[str]:
     for name, labels, value, *_ in family.samples:
         number = repr(value) if isfinite(value) else "+Inf" if value > 0 else "-Inf"
         if labels:
-            told = ",".join([label_text(label, text) for label, text in labels.items()])
-            yield f"{name}{{{told}}} {number}\n"
+            label_texts = ",".join([label_text(label, text) for label, text in labels.items()])
+            yield f"{name}{{{label_texts}}} {number}\n"
         else:
             yield f"{name} {number}\n"

@@ -1,7 +1,7 @@
-"""How labels of keys are written for Prometheus: names that it takes, values that break no line.
+"""Writes labels of keys for Prometheus: valid names, escaped values.
 
-Whatever telemetry is called, the text that is made of it can be read again: names are ASCII and none of ours, and
-quotes, backslashes and line ends in values are escaped.
+Any label of the telemetry gives a valid line: names become ASCII and never clash with reserved ones; quotes,
+backslashes and line breaks in values are escaped.
 """
 
 import re
@@ -11,40 +11,40 @@ from functools import lru_cache
 OURS = frozenset(
     ("query", "quantile", "threshold", "unit", "le", "instance", "job", "target", "group", "alertname", "alertgroup")
 )
-"""Names with a meaning of their own. A label of a key that is called so is written with `key_` before it."""
+"""Reserved names. A label of a key with such a name gets the prefix `key_`."""
 
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_]")
-_NO_TEXT = re.compile("[\x00\ud800-\udfff]")  # Prometheus takes a zero byte for the end; half a character is no UTF-8
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")  # Prometheus ends texts at a zero byte; lone surrogates are not UTF-8
 
 
 def label_names(names: Iterable[str]) -> dict[str, str]:
-    """What each label is called in metrics: the same for the same names in any order, and different for different ones.
+    """Return the name of each label in metrics: distinct for distinct names, whatever their order.
 
     >>> label_names(["podset", "job", "rack-no", "rack.no"])
     {'podset': 'podset', 'job': 'key_job', 'rack-no': 'rack_no', 'rack.no': 'rack_no_2'}
     """
-    asked = dict.fromkeys(names)
-    given = {name: name for name in asked if _plain(name) == name}
-    taken = set(given)
-    for name in sorted(set(asked) - taken):
+    wanted = dict.fromkeys(names)
+    written = {name: name for name in wanted if _plain(name) == name}
+    used = set(written)
+    for name in sorted(set(wanted) - used):
         plain, number = _plain(name), 1
         unique = plain
-        while unique in taken:
+        while unique in used:
             number += 1
             unique = f"{plain}_{number}"
-        given[name] = unique
-        taken.add(unique)
-    return {name: given[name] for name in asked}
+        written[name] = unique
+        used.add(unique)
+    return {name: written[name] for name in wanted}
 
 
 def label_values(labels: Mapping[str, str | None], names: Mapping[str, str]) -> dict[str, str]:
-    """The labels under the names of `label_names`. Those without a value are left out: to Prometheus both are equal."""
+    """Return the labels under the names of `label_names`, without empty ones: Prometheus treats both alike."""
     return {names[name]: clean(value) for name, value in labels.items() if value}
 
 
 @lru_cache(maxsize=100_000)
 def label_text(name: str, value: str) -> str:
-    r"""One label as it stands in the text.
+    r"""Return one label as text.
 
     >>> print(label_text("host", 'a"b\\c'))
     host="a\"b\\c"
@@ -54,7 +54,7 @@ def label_text(name: str, value: str) -> str:
 
 
 def clean(value: str) -> str:
-    """The text without what Prometheus cannot read at all."""
+    """Return the text with characters replaced that Prometheus cannot read."""
     return _NO_TEXT.sub("\ufffd", value)
 
 

@@ -1,12 +1,12 @@
-"""What every metric is called and means. docs/metrics.md tells more of them."""
+"""Names and help texts of all metrics. docs/metrics.md describes them in detail."""
 
 PARTS = ("", "_low", "_high")
-"""Ends of the names of an estimate's three numbers: its value, and the interval that holds the exact one."""
+"""Suffixes of an estimate's three metrics: its value, and the interval that contains the exact value."""
 
 COUNTERS = ("aomg_events", "aomg_rows", "aomg_late_events", "aomg_refused_rows")
-"""These only grow; their names get `_total` in the text. All others are gauges."""
+"""Counters; their names end in `_total` in the text. All others are gauges."""
 
-_OF_PARTS = ("", ", low: the exact one is not below it", ", high: the exact one is not above it")
+_OF_PARTS = ("", ": lower bound of the exact value", ": upper bound of the exact value")
 
 
 def _estimate(name: str, meaning: str) -> dict[str, str]:
@@ -14,32 +14,32 @@ def _estimate(name: str, meaning: str) -> dict[str, str]:
 
 
 MEANINGS: dict[str, str] = {
-    **_estimate("aomg_quantile", "Quantile of the newest window of a key"),
+    **_estimate("aomg_quantile", "Quantile of a key's newest window"),
     **_estimate("aomg_share_below", "Share of events at or below a threshold, 0 to 1"),
-    "aomg_window_events": "Events in the newest window of a key",
-    "aomg_window_burst": "Whether the tail of the newest period is larger than the one before: 0 or 1",
+    "aomg_window_events": "Events in a key's newest window",
+    "aomg_window_burst": "1 if the tail of the newest period is larger than the one before, or remains larger; else 0",
     "aomg_window_end_seconds": "End of the newest window, in seconds since 1970 in UTC",
-    "aomg_window_keys": "Keys in the newest window, whether their series are told or not",
-    "aomg_alert_firing": "1 for each alert that fires",
-    "aomg_alerts": "Alerts that fire, or are pending",
-    **_estimate("aomg_target_headroom", "What is left to the limit of a target: 1 without load, 0 at the limit"),
-    "aomg_series_left_out": "Series that are not told because there would be too many",
-    "aomg_monitor_live": "Whether the monitor runs: 0 or 1",
-    "aomg_results_stale": "Whether results should have come and have not: 0 or 1",
+    "aomg_window_keys": "Keys in the newest window, including those whose series are left out",
+    "aomg_alert_firing": "1 for each firing alert",
+    "aomg_alerts": "Number of firing and pending alerts",
+    **_estimate("aomg_target_headroom", "Headroom of a target: 1 without load, 0 at the limit"),
+    "aomg_series_left_out": "Series left out because of the maximum number of series",
+    "aomg_monitor_live": "1 if the monitor is running, else 0",
+    "aomg_results_stale": "1 if new results are overdue, else 0",
     "aomg_lag_seconds": "How far the end of the newest window is behind the clock",
-    "aomg_batch_seconds": "How long the newest micro-batch took",
-    "aomg_batch_phase_seconds": "How long each part of the newest micro-batch took",
+    "aomg_batch_seconds": "Duration of the newest micro-batch",
+    "aomg_batch_phase_seconds": "Duration of each phase of the newest micro-batch",
     "aomg_batch_events": "Events in the newest micro-batch",
-    "aomg_state_rows": "Rows in the state of the stream",
-    "aomg_state_bytes": "Memory of the state of the stream",
-    "aomg_checkpoint_age_seconds": "Time since the checkpoint was written",
-    "aomg_undelivered_alerts": "Alerts that a receiver has not been told of yet",
+    "aomg_state_rows": "Rows in Spark's state store",
+    "aomg_state_bytes": "Memory of Spark's state store",
+    "aomg_checkpoint_age_seconds": "Time since the last commit to the checkpoint",
+    "aomg_undelivered_alerts": "Notifications not delivered to a receiver yet",
     "aomg_history_bytes": "Memory of the windows that the page can show",
-    "aomg_viewers": "Pages that are open",
-    "aomg_follower_failing": "Whether the page cannot read what it follows: 0 or 1",
-    "aomg_events": "Events that came",
-    "aomg_rows": "Rows of results that were written",
-    "aomg_late_events": "Events that came after their window was told",
-    "aomg_refused_rows": "Rows that could not be used, by reason",
+    "aomg_viewers": "Number of open pages",
+    "aomg_follower_failing": "1 if the page cannot read these files of the monitor, else 0",
+    "aomg_events": "Events received",
+    "aomg_rows": "Result rows written",
+    "aomg_late_events": "Events that arrived after their window was closed",
+    "aomg_refused_rows": "Refused input rows, by reason",
 }
-"""Of every metric, in the order in which they are told."""
+"""Help text of every metric, in the order of the output."""

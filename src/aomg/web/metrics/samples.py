@@ -1,4 +1,4 @@
-"""The samples of all metrics: of the keys of a query, of targets, of alerts, and of the monitor's health."""
+"""Builds the samples of all metrics: keys of a query, targets, alerts, and monitor health."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from aomg.web.memory.history import QueryHistory, Window
 from aomg.web.metrics.labels import clean, label_names, label_values
 from aomg.web.metrics.names import PARTS
-from aomg.web.metrics.series_cap import Claim, Labels, Sample
+from aomg.web.metrics.series_cap import Labels, Sample, SeriesGroup
 from aomg.web.views.decimals import intervals
 
-Told = Mapping[str, Any]
-"""A record as the API has it, in JSON's types."""
+JsonObject = Mapping[str, Any]
+"""A JSON object of the API."""
 
 _ESTIMATE = re.compile(r"(p|below_)(minus_)?([0-9]+)(?:_([0-9]+))?")
 
 
-def of_query(history: QueryHistory, unit: str | None, firing: Sequence[Told]) -> Iterator[Claim]:
-    """The keys of a query's newest window: those with an alert that fires first, then those that were seen first."""
+def of_query(history: QueryHistory, unit: str | None, firing: Sequence[JsonObject]) -> Iterator[SeriesGroup]:
+    """Yield the keys of a query's newest window: those with a firing alert first, then by first arrival."""
     window, keys = history.newest, history.keys
     if window is None or not len(window.keys):
         return
@@ -29,16 +29,16 @@ def of_query(history: QueryHistory, unit: str | None, firing: Sequence[Told]) ->
     order = _firing_first(history, window, firing)
     metrics = [(column, *_metric(name, unit)) for column, name in enumerate(history.estimates)]
     metrics = [(column, name, of) for column, name, of in metrics if name]
-    told = window.numbers[:, [column for column, _, _ in metrics]]
-    costs = 2 + np.count_nonzero(~np.isnan(told), axis=(1, 2))[order]
-    numbers = intervals(told)
+    estimates = window.numbers[:, [column for column, _, _ in metrics]]
+    costs = 2 + np.count_nonzero(~np.isnan(estimates), axis=(1, 2))[order]
+    numbers = intervals(estimates)
     names = label_names(keys.names)
 
-    def labels_at(place: int) -> Labels:
-        return {**ours, **label_values(keys.labels(int(window.keys[order[place]])), names)}
+    def labels_of(index: int) -> Labels:
+        return {**ours, **label_values(keys.labels(int(window.keys[order[index]])), names)}
 
-    def samples_at(place: int, labels: Labels) -> Iterator[Sample]:
-        row = order[place]
+    def samples_of(index: int, labels: Labels) -> Iterator[Sample]:
+        row = order[index]
         yield "aomg_window_events", labels, int(window.count[row])
         yield "aomg_window_burst", labels, int(window.burst[row])
         for three, (_, name, of) in zip(numbers[row].tolist(), metrics, strict=True):
@@ -46,51 +46,51 @@ def of_query(history: QueryHistory, unit: str | None, firing: Sequence[Told]) ->
                 if value == value:
                     yield name + part, {**labels, **of}, value
 
-    yield Claim(ours, costs, labels_at, samples_at)
+    yield SeriesGroup(ours, costs, labels_of, samples_of)
 
 
-def of_targets(targets: Sequence[Told]) -> Iterator[Claim]:
-    """The headroom of every key, for each target."""
-    by_target: dict[tuple[str, str], list[Told]] = {}
+def of_targets(targets: Sequence[JsonObject]) -> Iterator[SeriesGroup]:
+    """Yield the headroom of every key, for each target."""
+    by_target: dict[tuple[str, str], list[JsonObject]] = {}
     for record in targets:
         by_target.setdefault((record["target"], record["group"]), []).append(record)
     for (target, group), records in by_target.items():
         yield _of_target({"target": clean(target), "group": clean(group)}, records)
 
 
-def _of_target(ours: Labels, records: Sequence[Told]) -> Claim:
-    def labels_at(place: int) -> Labels:
-        return {**ours, **_labels(records[place])}
+def _of_target(ours: Labels, records: Sequence[JsonObject]) -> SeriesGroup:
+    def labels_of(index: int) -> Labels:
+        return {**ours, **_labels(records[index])}
 
-    def samples_at(place: int, labels: Labels) -> Iterator[Sample]:
-        low, value, high = records[place]["headroom"]
+    def samples_of(index: int, labels: Labels) -> Iterator[Sample]:
+        low, value, high = records[index]["headroom"]
         for part, number in zip(PARTS, (value, low, high), strict=True):
             if number is not None:
                 yield f"aomg_target_headroom{part}", labels, number
 
     costs = [sum(part is not None for part in record["headroom"]) for record in records]
-    return Claim(ours, np.array(costs, np.int64), labels_at, samples_at)
+    return SeriesGroup(ours, np.array(costs, np.int64), labels_of, samples_of)
 
 
-def of_alerts(firing: Sequence[Told]) -> Iterator[Claim]:
-    """One series for each alert that fires, in the order in which they are given."""
+def of_alerts(firing: Sequence[JsonObject]) -> Iterator[SeriesGroup]:
+    """Yield one series per firing alert, in the given order."""
 
-    def labels_at(place: int) -> Labels:
-        alert = firing[place]
+    def labels_of(index: int) -> Labels:
+        alert = firing[index]
         return {"alertname": clean(alert["rule"]), "alertgroup": clean(alert["group"]), **_labels(alert)}
 
-    def samples_at(place: int, labels: Labels) -> Iterator[Sample]:
+    def samples_of(index: int, labels: Labels) -> Iterator[Sample]:
         yield "aomg_alert_firing", labels, 1
 
     if firing:
-        yield Claim({"alerts": "firing"}, np.ones(len(firing), np.int64), labels_at, samples_at)
+        yield SeriesGroup({"alerts": "firing"}, np.ones(len(firing), np.int64), labels_of, samples_of)
 
 
-def of_health(health: Told) -> Iterator[Sample]:
-    """What is known of how the monitor itself is doing. There are few of these, and they are never left out."""
+def of_health(health: JsonObject) -> Iterator[Sample]:
+    """Yield the samples of monitor health. They are few, and never left out."""
     batch = (health.get("batches") or [{}])[-1]
     totals, server = (health.get("totals") or {}) if batch else {}, health.get("server") or {}
-    if batch or health.get("live"):  # of results alone nobody knows whether there is a monitor
+    if batch or health.get("live"):  # a folder of results alone does not show whether a monitor runs
         yield "aomg_monitor_live", {}, int(bool(health.get("live")))
     if "stale" in health:
         yield "aomg_results_stale", {}, int(health["stale"] is not None)
@@ -119,8 +119,8 @@ def of_health(health: Told) -> Iterator[Sample]:
                 yield name, {label: clean(of)}, value
 
 
-def _firing_first(history: QueryHistory, window: Window, firing: Sequence[Told]) -> NDArray[np.int64]:
-    """The rows of the window in the order in which they are told. Numbers of keys go by when they were first seen."""
+def _firing_first(history: QueryHistory, window: Window, firing: Sequence[JsonObject]) -> NDArray[np.int64]:
+    """Return the rows of the window in the order of the output. Key numbers ascend by first arrival."""
     names = history.keys.names
     ours = [alert["labels"] for alert in firing if history.name in alert["queries"]]
     alarmed = {tuple(map(labels.get, names)) for labels in ours if set(names) <= labels.keys()}
@@ -132,18 +132,18 @@ def _firing_first(history: QueryHistory, window: Window, firing: Sequence[Told])
 
 
 def _metric(estimate: str, unit: str | None) -> tuple[str, Labels]:
-    """The metric of an estimate and its labels: p99_9 is the quantile 0.999, below_0_25 the share below 0.25."""
+    """Return the metric of an estimate and its labels: p99_9 is the quantile 0.999, below_0_25 the share below 0.25."""
     match = _ESTIMATE.fullmatch(estimate)
     if match is None:
         return "", {}
-    kind, minus, whole, rest = match.groups()
-    number = Decimal(f"{'-' if minus else ''}{whole}.{rest or 0}")
+    kind, minus, whole, decimals = match.groups()
+    number = Decimal(f"{'-' if minus else ''}{whole}.{decimals or 0}")
     if kind == "below_":
         return "aomg_share_below", {"threshold": format(number.normalize(), "f")}
     quantile = {"quantile": format((number / 100).normalize(), "f")}
     return "aomg_quantile", {**quantile, "unit": clean(unit)} if unit else quantile
 
 
-def _labels(record: Told) -> Labels:
+def _labels(record: JsonObject) -> Labels:
     labels = record.get("labels") or {}
     return label_values(labels, label_names(labels))

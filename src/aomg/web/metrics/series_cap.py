@@ -1,4 +1,4 @@
-"""Which series are told when there are more than Prometheus should keep: whole keys, in an order that does not jump."""
+"""Limits the number of series: leaves out whole keys, in an order that is stable from scrape to scrape."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ Sample = tuple[str, Labels, float]
 
 
 @dataclass(frozen=True, eq=False)
-class Claim:
-    """What one query, or one target, would like to tell: items such as keys, the most important first.
+class SeriesGroup:
+    """The series of one query, one target, or the alerts: items such as keys, most important first.
 
     name
-        Labels that say whose it is: {"query": "inbound"}.
+        Labels of the group: {"query": "inbound"}.
     costs
-        How many series each item has.
+        Number of series of each item.
     labels
-        The labels of the item at a place. Two that are equal would be the same series, so the second is left out.
+        Labels of an item, by index. Equal labels would be the same series, so the second item is left out.
     samples
-        The series of the item at a place, with its labels.
+        Samples of an item, by index and labels.
     """
 
     name: Mapping[str, str]
@@ -30,34 +30,34 @@ class Claim:
     labels: Callable[[int], Labels]
     samples: Callable[[int, Labels], Iterator[Sample]]
 
-    def told(self, most: int) -> tuple[list[Sample], int]:
-        """At most so many series, whole items only, and how many were left out."""
+    def within(self, limit: int) -> tuple[list[Sample], int]:
+        """Return at most `limit` series, whole items only, and how many were left out."""
         sums = np.cumsum(self.costs)
-        fitting = int(np.searchsorted(sums, most, side="right"))
+        fitting = int(np.searchsorted(sums, limit, side="right"))
         left_out = int(sums[-1] - sums[fitting - 1] if fitting else sums[-1]) if len(sums) else 0
-        told: list[Sample] = []
-        known: set[frozenset[tuple[str, str]]] = set()
-        for place in range(fitting):
-            labels = self.labels(place)
+        samples: list[Sample] = []
+        identities: set[frozenset[tuple[str, str]]] = set()
+        for index in range(fitting):
+            labels = self.labels(index)
             identity = frozenset(labels.items())
-            if identity in known:
-                left_out += int(self.costs[place])
+            if identity in identities:
+                left_out += int(self.costs[index])
                 continue
-            known.add(identity)
-            told += self.samples(place, labels)
-        return told, left_out
+            identities.add(identity)
+            samples += self.samples(index, labels)
+        return samples, left_out
 
 
-def shares(wanted: Sequence[int], most: int) -> list[int]:
-    """How many each may have of `most`: all that it wants, or as much as any other that does not get all.
+def shares(wanted: Sequence[int], limit: int) -> list[int]:
+    """Return each one's fair share of `limit`: all that it wants, or as much as any other that does not get all.
 
     >>> shares([10, 500, 900], 710)
     [10, 350, 350]
     """
-    given = [0] * len(wanted)
-    left = most
-    order = sorted(range(len(wanted)), key=lambda place: wanted[place])
-    for position, place in enumerate(order):
-        given[place] = min(wanted[place], left // (len(wanted) - position))
-        left -= given[place]
-    return given
+    granted = [0] * len(wanted)
+    left = limit
+    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
+    for position, index in enumerate(order):
+        granted[index] = min(wanted[index], left // (len(wanted) - position))
+        left -= granted[index]
+    return granted

@@ -1,20 +1,20 @@
-// The start: header, banners and which view an address opens.
+// Entry point: header, banners, and the view of each address.
 //
 // A view is a module with
 //     export const title = "Alerts";                       (optional: for the window's title)
 //     export async function open(place, address) -> {refresh(), close(), moved()?}
-// place: the view's own element; what the view shows it puts there by replaceChildren(). address: see address.js;
-// address.change() notes what is shown.
-// refresh(): there is new data; may be async, is never called again before it is done, and keeps scroll, focus and
-// selection. close(): end requests, listeners and plots. moved(): the address changed by back or forward while the path
-// stays; without it the view is closed and opened anew. When open() is called, live.status is known.
-// Links (<a href="/key?...">) open views without loading the page anew; address.open(href) does the same from code.
+// place: the view's own element, which it fills with replaceChildren(). address: see address.js; address.change() records
+// what the view shows.
+// refresh(): there is new data; may be async, is not called again before it is done, and keeps scroll position, focus and
+// selection. close(): end requests, listeners and plots. moved(): the address changed by back or forward, with the same
+// path; without it the view is closed and reopened. When open() is called, live.status is set.
+// Links (<a href="/key?...">) open views without reloading the page; address.open(href) does the same from code.
 
 import {Address} from "./lib/address.js";
 import {Failure, Superseded} from "./lib/api.js";
 import {element, mark, notice, write} from "./lib/element.js";
 import {listen, live, status, watch} from "./lib/live.js";
-import {duration, isUtc, offset, zone} from "./lib/format.js";
+import {duration, isUtc, offset, sentence, zone} from "./lib/format.js";
 import {themeSwitch} from "./lib/theme_switch.js";
 
 const VIEWS = {
@@ -27,7 +27,7 @@ const VIEWS = {
 const place = document.getElementById("place");
 const address = new Address(go);
 let view = null;
-let room = null; // the element of the view that is open, or being opened
+let viewElement = null; // the element of the view that is open, or being opened
 let shownPath = null;
 let opening = 0;
 let refreshing = false;
@@ -40,8 +40,8 @@ async function show() {
     view.moved();
     return;
   }
-  // a view that is still being opened goes at once: it may end whenever it likes, and nobody sees it
-  if (view === null) room?.remove();
+  // a view that is still being opened is removed at once: it may finish later, unseen
+  if (view === null) viewElement?.remove();
   close();
   shownPath = address.path;
   for (const link of document.querySelectorAll("#views a")) {
@@ -49,16 +49,16 @@ async function show() {
   }
   const load = VIEWS[address.path];
   if (load === undefined) {
-    place.replaceChildren(notice("There is no such page", `Nothing is at ${address.path}.`, element("p", null, element("a", {href: "/"}, "Go to the overview"))));
+    place.replaceChildren(notice("Page not found", `There is no page at ${address.path}.`, element("p", null, element("a", {href: "/"}, "Go to the overview"))));
     return;
   }
   try {
     const [module] = await Promise.all([load(), live.status ?? status()]);
     if (mine !== opening) return;
-    room = element("div", {class: "view"}, element("p", {class: "waiting"}, "Loading …"));
-    place.replaceChildren(room);
+    viewElement = element("div", {class: "view"}, element("p", {class: "waiting"}, "Loading …"));
+    place.replaceChildren(viewElement);
     name(module.title);
-    const opened = await module.open(room, address);
+    const opened = await module.open(viewElement, address);
     if (mine === opening) view = opened;
     else opened?.close();
   } catch (error) {
@@ -77,9 +77,9 @@ function failed(error) {
   if (!(error instanceof Failure)) console.error(error);
   const known = error instanceof Failure;
   place.replaceChildren(notice(
-    known ? error.message : "This view could not be shown",
-    known ? error.whatToDo : "Load the page again. If it stays so, the browser's console says more.",
-    element("p", null, error.status === 401 ? element("a", {href: signIn(), "data-leave": true}, "Sign in") : element("button", {type: "button", onclick: show}, "Try again")),
+    known ? sentence(error.message) : "This view failed",
+    known ? sentence(error.whatToDo) : "Reload the page. If it fails again, the browser's console has the details.",
+    element("p", null, error.status === 401 ? element("a", {href: logIn(), "data-leave": true}, "Log in") : element("button", {type: "button", onclick: show}, "Try again")),
   ));
 }
 
@@ -109,12 +109,12 @@ async function refresh() {
     do {
       again = false;
       await status();
-      // what could not be opened before is tried again as soon as the server answers
+      // a view that failed to open is tried again as soon as the server responds
       if (shownPath === null) await show();
       else await view?.refresh();
     } while (again);
   } catch (error) {
-    // the connection's state tells of a server that does not answer
+    // a server that does not respond is visible in the connection's state
     if (!(error instanceof Failure)) console.error(error);
   } finally {
     refreshing = false;
@@ -125,9 +125,9 @@ async function refresh() {
 
 const banners = document.getElementById("banners");
 
-// signIn: the text of a link to where one signs in, or "".
-function banner(kind, title, text, signIn = "") {
-  return {kind, title, text: text ?? "", signIn};
+// logInText: the text of a link to the login page, or "".
+function banner(kind, title, text, logInText = "") {
+  return {kind, title, text: text ?? "", logInText};
 }
 
 function header() {
@@ -147,52 +147,47 @@ function header() {
   }
   const wanted = [];
   if (live.failure?.status === 401) {
-    wanted.push(banner("lost", "The token was changed, or your sign-in has ended.", "What you see is what the server told before.", "Sign in again"));
+    wanted.push(banner("lost", "You are logged out: the token changed, or your login expired.", "This page shows the last data it received.", "Log in again"));
   } else if (live.state === "lost") {
-    wanted.push(banner("lost", "The server does not answer.", "What you see is what it told last. The page goes on by itself as soon as it answers; look whether aomg still runs."));
+    wanted.push(banner("lost", "The server does not respond.", "This page shows the last data it received, and reconnects by itself. Check that aomg is still running."));
   }
   const loading = known?.loading;
   if (loading && loading.done < loading.of) {
-    wanted.push(banner("loading", "Reading stored results:", `${loading.done} of ${loading.of} files. The newest windows come first; older ones follow.`));
+    wanted.push(banner("loading", "Reading stored results:", `${loading.done} of ${loading.of} files, newest windows first.`));
   }
   if (known?.stale) {
-    const since = known.stale.seconds === null || known.stale.seconds === undefined ? "Results are stale." : `Results are stale: nothing new for ${duration(known.stale.seconds)}.`;
+    const since = known.stale.seconds === null || known.stale.seconds === undefined ? "Results are stale." : `Results are stale: no new results for ${duration(known.stale.seconds)}.`;
     wanted.push(banner("stale", since, [known.stale.because, known.stale.what_to_do].filter(Boolean).map(sentence).join(" ")));
   }
-  // what stale results tell is told already
+  // the stale banner covers the note
   if (known?.note && !known.stale) wanted.push(banner("note", "", sentence(known.note)));
   for (const problem of known?.problems ?? []) wanted.push(banner("problem", "Problem:", problem));
   while (banners.children.length > wanted.length) banners.lastChild.remove();
   wanted.forEach((one, position) => {
     let line = banners.children[position];
     if (line === undefined) {
-      line = element("p", {class: "banner"}, element("strong"), element("span"), element("a", {"data-leave": true, onclick: (event) => { event.currentTarget.href = signIn(); }}));
+      line = element("p", {class: "banner"}, element("strong"), element("span"), element("a", {"data-leave": true, onclick: (event) => { event.currentTarget.href = logIn(); }}));
       banners.append(line);
     }
     mark(line, "data-kind", one.kind);
     write(line.children[0], one.title);
     write(line.children[1], one.text);
-    mark(line.children[2], "href", one.signIn === "" ? null : signIn());
-    mark(line.children[2], "hidden", one.signIn === "");
-    write(line.children[2], one.signIn);
-    mark(line, "aria-live", one.kind === "note" ? "off" : null); // its times pass: nobody wants to hear of each
+    mark(line.children[2], "href", one.logInText === "" ? null : logIn());
+    mark(line.children[2], "hidden", one.logInText === "");
+    write(line.children[2], one.logInText);
+    mark(line, "aria-live", one.kind === "note" ? "off" : null); // its durations change all the time: not to be read out
   });
 }
 
-// The guard sends whoever has to sign in to /login, and from there back to what is shown.
-function signIn() {
+// The server redirects to /login, and from there back to this view.
+function logIn() {
   return location.pathname + location.search;
-}
-
-function sentence(text) {
-  const whole = text.trim();
-  return (whole.charAt(0).toUpperCase() + whole.slice(1)).replace(/([^.!?])$/, "$1.");
 }
 
 function zoneNote() {
   const note = document.getElementById("zone");
   note.textContent = isUtc ? "Times in UTC" : `Times in ${zone.replaceAll("_", " ").split("/").pop()} (${offset()})`;
-  note.title = isUtc ? "Your time zone is UTC" : `Your time zone, ${zone}; point at a time to see it in UTC`;
+  note.title = isUtc ? "Your time zone is UTC" : `Your time zone: ${zone}. Hover over a time to see it in UTC.`;
 }
 
 document.addEventListener("click", (event) => {

@@ -1,1 +1,1 @@
-"""What each view of the page shows, as JSON or CSV."""
+"""The data of each view of the page, as JSON or CSV."""

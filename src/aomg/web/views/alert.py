@@ -1,4 +1,4 @@
-"""An alert as a JSON object of /api/alerts: its state and times, what was seen, why, and where to look."""
+"""Formats an alert as a JSON object of /api/alerts: state, times, values, reason, and a link to its key."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,54 +8,56 @@ from aomg.monitor.alert import Alert, alert_id
 from aomg.monitor.alerts.state import Instance
 from aomg.times import time_text
 from aomg.web.views.limits import KnownRule
-from aomg.web.views.reasons import active_reason, bare_reason, ended_reason
+from aomg.web.views.reasons import active_reason, ended_reason, state_only_reason
 
-Whose = tuple[str, str, tuple[tuple[str, str | None], ...]]
-"""Group, rule and labels: what an alert is told by, however often it comes and goes."""
-_SEEN = ("annotations", "certainty", "quantities", "units", "count", "fleet")
+AlertIdentity = tuple[str, str, tuple[tuple[str, str | None], ...]]
+"""Group, rule and labels: they identify an alert, however often it starts and ends."""
+_MEASURED = ("annotations", "certainty", "quantities", "units", "count", "fleet")
 
 
-class Shown(NamedTuple):
-    """The object, the time to sort it by, and what a search looks in."""
+class FormattedAlert(NamedTuple):
+    """The JSON object, the time to sort it by, and the text to search."""
 
-    told: dict[str, Any]
+    json: dict[str, Any]
     time: int
     text: str
 
 
 @dataclass
-class AlertObjects:
-    """Makes the objects. `rules` are by group and name, `names` are the label names of each query."""
+class AlertFormatter:
+    """Formats alerts. `rules` are by group and name, `names` are the label names of each query."""
 
     rules: Mapping[tuple[str, str], KnownRule] = field(default_factory=dict)
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def active(self, whose: Whose, now: Instance, why: Alert, transitions: Iterable[Alert]) -> Shown:
-        """An alert that is pending or fires; `why` is the line that tells what was seen."""
-        reason = active_reason(why, self.rules.get(whose[:2]), now.last_true - now.since, now.fired is not None)
-        return self._shown(whose, now.since, now.fired, None, why, reason, transitions, "pending")
+    def active(
+        self, identity: AlertIdentity, now: Instance, why: Alert, transitions: Iterable[Alert]
+    ) -> FormattedAlert:
+        """Format a pending or firing alert; `why` is the line with its values."""
+        reason = active_reason(why, self.rules.get(identity[:2]), now.last_true - now.since, now.fired is not None)
+        return self._format(identity, now.since, now.fired, None, why, reason, transitions, "pending")
 
     def ended(
-        self, whose: Whose, started: int, why: Alert, ending: Alert | None, transitions: Iterable[Alert]
-    ) -> Shown:
-        """An alert that is over; without an `ending` nobody told when."""
-        reason = ended_reason(why, ending, self.rules.get(whose[:2]))
-        return self._shown(whose, started, (ending or why).fired, ending, why, reason, transitions, "resolved")
+        self, identity: AlertIdentity, started: int, why: Alert, ending: Alert | None, transitions: Iterable[Alert]
+    ) -> FormattedAlert:
+        """Format a resolved alert; without an `ending` the time is unknown."""
+        reason = ended_reason(why, ending, self.rules.get(identity[:2]))
+        return self._format(identity, started, (ending or why).fired, ending, why, reason, transitions, "resolved")
 
-    def bare(self, whose: Whose, now: Instance, size: int) -> Shown:
-        """An alert that is pending or fires, of which only the state is known; its windows have this size."""
-        group, name, labels = whose
+    def state_only(self, identity: AlertIdentity, now: Instance, size: int) -> FormattedAlert:
+        """Format a pending or firing alert without lines, from the state alone; `size` is its windows' size."""
+        group, name, labels = identity
         rule = self.rules.get((group, name))
-        told = _head(whose, _state(now.fired), now.last_true - size, now.last_true, now.since, now.fired, None)
-        told |= {"annotations": {}, "certainty": None, "quantities": {}, "units": {}, "count": None, "fleet": None}
+        fields = _head(identity, _state(now.fired), now.last_true - size, now.last_true, now.since, now.fired, None)
+        fields |= {"annotations": {}, "certainty": None, "quantities": {}, "units": {}, "count": None, "fleet": None}
         queries = rule.queries if rule is not None else ()
-        told |= {"reason": bare_reason(rule, now.last_true - now.since), "queries": list(queries)}
-        told |= {"link": self._link(queries, dict(labels), now.last_true), "transitions": []}
-        return Shown(told, now.fired or now.since, _text(told))
+        fields |= {"reason": state_only_reason(rule, now.last_true - now.since), "queries": list(queries)}
+        fields |= {"link": self._link(queries, dict(labels), now.last_true), "transitions": []}
+        return FormattedAlert(fields, now.fired or now.since, _text(fields))
 
-    def _shown(
+    def _format(
         self,
-        whose: Whose,
+        identity: AlertIdentity,
         started: int,
         fired: int | None,
         ending: Alert | None,
@@ -63,24 +65,24 @@ class AlertObjects:
         reason: str,
         transitions: Iterable[Alert],
         state: str,
-    ) -> Shown:
-        over = None if ending is None else ending.end
+    ) -> FormattedAlert:
+        resolved = None if ending is None else ending.end
         state = state if state == "resolved" else _state(fired)
-        told = _head(whose, state, why.start, why.end, started, fired, over)
-        seen = why.to_json()
-        told |= {name: seen.get(name) for name in _SEEN} | {"reason": reason}
-        rule = self.rules.get(whose[:2])
-        read = dict.fromkeys(name.partition(".")[0] for name in why.quantities if "." in name)
-        queries = tuple(read) or (rule.queries if rule is not None else ())
-        told |= {"queries": list(queries), "link": self._link(queries, why.labels, why.end)}
-        told["transitions"] = [
-            {"transition": one.transition, "end": time_text(one.end), "certainty": one.certainty}
-            for one in sorted(transitions, key=lambda one: one.end)
+        fields = _head(identity, state, why.start, why.end, started, fired, resolved)
+        line = why.to_json()
+        fields |= {name: line.get(name) for name in _MEASURED} | {"reason": reason}
+        rule = self.rules.get(identity[:2])
+        names = dict.fromkeys(name.partition(".")[0] for name in why.quantities if "." in name)
+        queries = tuple(names) or (rule.queries if rule is not None else ())
+        fields |= {"queries": list(queries), "link": self._link(queries, why.labels, why.end)}
+        fields["transitions"] = [
+            {"transition": transition.transition, "end": time_text(transition.end), "certainty": transition.certainty}
+            for transition in sorted(transitions, key=lambda transition: transition.end)
         ]
-        return Shown(told, over or fired or started, _text(told))
+        return FormattedAlert(fields, resolved or fired or started, _text(fields))
 
     def _link(self, queries: Sequence[str], labels: Mapping[str, str | None], end: int) -> dict[str, Any] | None:
-        """The key of the first query; None where the alert is not of one key, as that of a fleet."""
+        """Return the key of the first query; None where the alert is not on one key, such as a fleet's."""
         names = self.names.get(queries[0]) if queries else None
         if names is None or any(name not in labels for name in names):
             return None
@@ -88,9 +90,9 @@ class AlertObjects:
 
 
 def _head(
-    whose: Whose, state: str, start: int, end: int, started: int, fired: int | None, resolved: int | None
+    identity: AlertIdentity, state: str, start: int, end: int, started: int, fired: int | None, resolved: int | None
 ) -> dict[str, Any]:
-    group, rule, labels = whose
+    group, rule, labels = identity
     return {
         "id": alert_id(group, rule, dict(labels), "started", started),
         "rule": rule,
@@ -109,6 +111,7 @@ def _state(fired: int | None) -> str:
     return "pending" if fired is None else "firing"
 
 
-def _text(told: Mapping[str, Any]) -> str:
-    labels = (f"{name}={value}" for name, value in told["labels"].items())
-    return "\n".join((told["rule"], told["group"], *labels, *told["annotations"].values(), told["reason"])).casefold()
+def _text(fields: Mapping[str, Any]) -> str:
+    labels = (f"{name}={value}" for name, value in fields["labels"].items())
+    texts = (fields["rule"], fields["group"], *labels, *fields["annotations"].values(), fields["reason"])
+    return "\n".join(texts).casefold()

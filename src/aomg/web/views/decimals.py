@@ -1,7 +1,7 @@
-"""How the numbers of a history are told: with seven digits, and so that low <= exact <= high still holds.
+"""Rounds the numbers of a history to seven digits, so that low <= exact <= high still holds.
 
-A history keeps float32. 0.421 is 0.42100000381469727 there: told so, an answer is twice as long and looks wrong. Seven
-digits are about what float32 holds; whole numbers are told as they are.
+A history has float32, where 0.421 is 0.42100000381469727: written out, a response would be twice as long and look
+wrong. Seven digits are about the precision of float32. Whole numbers are not rounded.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ Reals = NDArray[np.float64]
 
 
 def nearest(numbers: NDArray[Any]) -> Reals:
-    """The nearest numbers of seven digits; never in another order than before.
+    """Return the nearest numbers of seven digits; rounding never changes their order.
 
     >>> nearest(np.array([0.421, 12345678, np.nan], np.float32)).tolist()
     [0.421, 12345678.0, nan]
@@ -24,33 +24,33 @@ def nearest(numbers: NDArray[Any]) -> Reals:
 
 
 def down(numbers: NDArray[Any]) -> Reals:
-    """Numbers of seven digits that are not above the given ones."""
-    told: Reals = np.minimum(_rounded(numbers, np.floor), numbers)
-    return told
+    """Return numbers of seven digits that are not above the given ones."""
+    rounded: Reals = np.minimum(_rounded(numbers, np.floor), numbers)
+    return rounded
 
 
 def up(numbers: NDArray[Any]) -> Reals:
-    """Numbers of seven digits that are not below the given ones."""
-    told: Reals = np.maximum(_rounded(numbers, np.ceil), numbers)
-    return told
+    """Return numbers of seven digits that are not below the given ones."""
+    rounded: Reals = np.maximum(_rounded(numbers, np.ceil), numbers)
+    return rounded
 
 
 def intervals(numbers: NDArray[Any]) -> Reals:
-    """Value, low, high in the last dimension: low down, high up, and the value to the nearest that is between them.
+    """Round value, low, high in the last dimension: low down, high up, the value to the nearest between them.
 
-    Between the ends as they were given, wherever a number of seven digits is; else between them as they are told.
+    Between the given ends, if a number of seven digits lies there; else between the rounded ends.
     """
     value, low, high = (numbers[..., part] for part in range(3))
-    told = np.empty(numbers.shape)
-    told[..., 0], told[..., 1], told[..., 2] = nearest(value), down(low), up(high)
+    rounded = np.empty(numbers.shape)
+    rounded[..., 0], rounded[..., 1], rounded[..., 2] = nearest(value), down(low), up(high)
     least, most = up(low), down(high)
     inside = (low <= value) & (value <= high) & (least <= most)
-    np.clip(told[..., 0], least, most, out=told[..., 0], where=inside)
-    return told
+    np.clip(rounded[..., 0], least, most, out=rounded[..., 0], where=inside)
+    return rounded
 
 
 def listed(numbers: NDArray[Any]) -> list[Any]:
-    """Nested lists as JSON has them: None for what is not finite.
+    """Return nested lists for JSON: None for what is not finite.
 
     >>> listed(np.array([[1.0, np.nan], [np.inf, 2.5]]))
     [[1.0, None], [None, 2.5]]
@@ -58,9 +58,9 @@ def listed(numbers: NDArray[Any]) -> list[Any]:
     finite = np.isfinite(numbers)
     if finite.all():
         return list(numbers.tolist())
-    told = numbers.astype(object)
-    told[~finite] = None
-    return list(told.tolist())
+    rounded = numbers.astype(object)
+    rounded[~finite] = None
+    return list(rounded.tolist())
 
 
 def _rounded(numbers: NDArray[Any], rounding: np.ufunc) -> Reals:

@@ -1,17 +1,16 @@
-"""How the monitor fares at one moment, as /api/health tells it, and whether its results are stale.
+"""Monitor health for /api/health, and whether results are stale.
 
-Results are stale when the monitor failed, or should be running and has brought no window for three periods, three
-micro-batches and a minute since it started, by the clock. Event times do not count for that: a replayed stream has
-those of another day.
+Results are stale when the monitor failed, or should be running and has written no window for three periods, three
+micro-batches and a minute of clock time. Event times do not count: a replayed stream has those of another day.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from aomg.durations import duration_text
 from aomg.monitor.run.health import FAILED, SIGN_OF_LIFE_SECONDS
 from aomg.times import time_of, time_text
-from aomg.web.views.reasons import lasting
 
 _SECOND = 1_000_000
 _LEAST_STALE = 60 * _SECOND
@@ -20,17 +19,19 @@ _FAR = 86_400 * _SECOND
 
 
 @dataclass(frozen=True, eq=False)
-class Health:
-    """What is known at one moment. Times are microseconds of the clock.
+class HealthSnapshot:
+    """The monitor's health at one moment. Times are microseconds of the clock.
 
+    runs_here
+        Whether the monitor's state folder is known.
     sign
-        The last sign of life of the monitor, None if there was never one.
+        Last sign of life of the monitor, or None.
     started
-        When the monitor said that it began, the last time.
+        When the monitor last reported its start.
     ended
-        When the monitor said that it ended, and why; None while it runs, or since it vanished.
-    brought
-        When a batch brought rows of results last.
+        When the monitor reported its end, and why; None while it runs, or if it crashed without a report.
+    last_rows
+        When a batch last wrote result rows.
     """
 
     every: int = 0
@@ -39,22 +40,24 @@ class Health:
     sign: int | None = None
     started: int | None = None
     ended: tuple[int, str] | None = None
-    brought: int | None = None
+    last_rows: int | None = None
     batches: tuple[dict[str, Any], ...] = ()
     totals: Mapping[str, Any] = field(default_factory=dict)
     undelivered: Mapping[str, int] = field(default_factory=dict)
     checkpoint: int | None = None
 
-    def told(self, now: int, newest_end: int | None, period: int | None, written: int | None = None) -> dict[str, Any]:
-        """The JSON object of /api/health, but for its version and the server's own numbers.
+    def to_json(
+        self, now: int, newest_end: int | None, period: int | None, written: int | None = None
+    ) -> dict[str, Any]:
+        """Return the JSON object of /api/health without its version and the server's own numbers.
 
         newest_end, period
             The end of the newest window of any query, and the shortest period, in microseconds.
         written
-            When the newest results were written, by the clock, where the monitor does not tell.
+            When the newest results were written, by the clock, for the case that no batch reported it.
         """
         last = self.batches[-1] if self.batches else {}
-        live = self._lives(now)
+        live = self._is_live(now)
         return {
             "live": live,
             "newest_end": None if newest_end is None else time_text(newest_end),
@@ -69,59 +72,60 @@ class Health:
             "undelivered": dict(self.undelivered),
         }
 
-    def _lives(self, now: int) -> bool:
+    def _is_live(self, now: int) -> bool:
         return self.ended is None and self.sign is not None and now - self.sign <= _SILENT
 
     def _lag(self, now: int, newest_end: int | None) -> float | None:
-        return lag_seconds(now, newest_end) if self.by_clock and self._lives(now) else None
+        return lag_seconds(now, newest_end) if self.by_clock and self._is_live(now) else None
 
     def _stale(self, now: int, period: int | None, written: int | None) -> dict[str, Any] | None:
-        """Why results do not move although they should, and what to do; None where all is well, or nothing is due."""
+        """Return why results are overdue, and what to do; None where none are due."""
         if not self.runs_here or self.sign is None:
             return None
         if self.ended is not None:
             return self._failed(now) if self.ended[1] == FAILED else None
-        since = max((time for time in (self.brought, written, self.started) if time is not None), default=None)
+        since = max((time for time in (self.last_rows, written, self.started) if time is not None), default=None)
         waited = now - (since if since is not None else self._began(now))
         if waited <= max(3 * self.every, 3 * (period or 0), _LEAST_STALE):
             return None
-        for_so_long = lasting(waited)
-        if not self._lives(now):
-            because = f"the monitor has given no sign of life for {lasting(now - self.sign)}"
-            what = "start it again with aomg run: it goes on where it was; its output says why it ended"
-        elif self.batches and now - _at(self.batches[-1]) <= max(3 * self.every, _LEAST_STALE):
-            because = f"events come, but no window was closed for {for_so_long}"
-            what = "look at the times of the events: windows close when later events come; late ones are left out"
+        if not self._is_live(now):
+            because = f"the monitor has given no sign of life for {_text(now - self.sign)}"
+            what_to_do = "restart it with aomg run: it resumes where it stopped; its output says why it ended"
+        elif self.batches and now - _time_of_batch(self.batches[-1]) <= max(3 * self.every, _LEAST_STALE):
+            because = f"events arrive, but no window was closed for {_text(waited)}"
+            what_to_do = "check the event times: a window closes when later events arrive; late events are dropped"
         else:
-            because = f"the monitor runs, but no micro-batch was done for {for_so_long}"
-            what = "look whether events come; if they do, a batch takes too long: see spark.log in the state folder"
-        return {"seconds": waited / _SECOND, "because": because, "what_to_do": what}
+            because = f"the monitor runs, but no micro-batch finished for {_text(waited)}"
+            what_to_do = (
+                "check that events arrive; if they do, a batch takes too long: see spark.log in the state folder"
+            )
+        return {"seconds": waited / _SECOND, "because": because, "what_to_do": what_to_do}
 
     def _failed(self, now: int) -> dict[str, Any]:
         ago = max(now - self.ended[0], 0) if self.ended is not None else 0
         return {
             "seconds": ago / _SECOND,
-            "because": f"the monitor failed {lasting(ago)} ago",
-            "what_to_do": "its output and spark.log in the state folder say why; then start it again with aomg run: "
-            "it goes on where it was",
+            "because": f"the monitor failed {_text(ago)} ago",
+            "what_to_do": "see its output and spark.log in the state folder, then restart it with aomg run: "
+            "it resumes where it stopped",
         }
 
     def _note(self, now: int, written: int | None) -> str | None:
-        """What is good to know of results that do not move, and need not."""
-        age = max((time for time in (self.brought, written) if time is not None), default=None)
-        old = "" if age is None else f"; the newest results are {lasting(max(now - age, 0))} old"
+        """Return why there are no new results, where none are due; else None."""
+        age = max((time for time in (self.last_rows, written) if time is not None), default=None)
+        old = "" if age is None else f"; the newest results are {_text(max(now - age, 0))} old"
         if self.ended is not None:
-            return f"the monitor ended {lasting(max(now - self.ended[0], 0))} ago: {self.ended[1]}{old}"
+            return f"the monitor ended {_text(max(now - self.ended[0], 0))} ago: {self.ended[1]}{old}"
         if not self.runs_here:
-            return f"only results are served, not the monitor that writes them{old}"
+            return f"this page shows a folder of results, not a running monitor{old}"
         return "no monitor has run with this state folder yet" if self.sign is None else None
 
     def _began(self, now: int) -> int:
-        return _at(self.batches[0]) if self.batches else self.sign if self.sign is not None else now
+        return _time_of_batch(self.batches[0]) if self.batches else self.sign if self.sign is not None else now
 
 
 def lag_seconds(now: int, newest_end: int | None) -> float | None:
-    """How far the newest window is behind the clock; None where event times are of another day than the clock's.
+    """Return how far the newest window is behind the clock; None if they are more than a day apart.
 
     >>> lag_seconds(5_000_000, 3_500_000), lag_seconds(5_000_000, None)
     (1.5, None)
@@ -129,5 +133,9 @@ def lag_seconds(now: int, newest_end: int | None) -> float | None:
     return None if newest_end is None or abs(now - newest_end) > _FAR else (now - newest_end) / _SECOND
 
 
-def _at(batch: Mapping[str, Any]) -> int:
+def _text(duration: int) -> str:
+    return duration_text(duration, rounded=True)
+
+
+def _time_of_batch(batch: Mapping[str, Any]) -> int:
     return time_of(batch["at"])

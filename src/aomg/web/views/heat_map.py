@@ -1,4 +1,4 @@
-"""Keys by windows: the colours of a heat map, the worst keys first."""
+"""The heat map: one quantile of the first keys over time."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,23 +7,23 @@ import numpy as np
 
 from aomg.times import time_text
 from aomg.web.memory.history import QueryHistory
-from aomg.web.memory.silent import shown_rows
+from aomg.web.memory.silent_keys import row_selection
 from aomg.web.memory.time_columns import between, ends_of, highest, period_of, time_columns
 from aomg.web.views.decimals import listed, nearest
-from aomg.web.views.estimate_names import usual_estimate
+from aomg.web.views.estimate_names import default_estimate
 from aomg.web.views.key_order import AlertMarks, Filter, Order, marks_by_key, matching_rows, sort_of
 
 
 @dataclass(frozen=True)
-class HeatMapAsked:
-    """A heat map of at most so many rows and columns.
+class HeatMapRequest:
+    """A heat map of at most `rows` keys and `columns` columns.
 
     quantile
-        What the colours tell. None is p99, or the highest quantile.
+        The estimate that the colours show. None is p99, or the highest quantile.
     since, until
-        Microseconds: the windows that end from then to then, both included. None is all there are.
+        Microseconds: the windows that end from `since` to `until`, inclusive. None is no bound.
     sort, order, filter
-        As in the overview, at the newest window of the map; sorted by the quantile unless something else is asked.
+        As in the overview, at the newest window of the map; sorted by the quantile by default.
     """
 
     quantile: str | None = None
@@ -37,23 +37,23 @@ class HeatMapAsked:
 
 
 def heat_map_answer(
-    history: QueryHistory, asked: HeatMapAsked, marks: AlertMarks | None, unit: str | None, version: int
+    history: QueryHistory, request: HeatMapRequest, marks: AlertMarks | None, unit: str | None, version: int
 ) -> dict[str, Any]:
-    """What /api/heatmap answers: the highest value of each key in each column of time, null where it has none.
+    """Return the JSON object of /api/heatmap: the highest value of each key in each column of time, null for none.
 
-    The last column holds the newest window. Times without windows have columns too, all of them null. Raises BadRequest
-    for a quantile or a sort that there is not. Costs some 20 microseconds for each window.
+    The last column has the newest window. Times without windows have columns too, all null. Raises BadRequest for an
+    unknown quantile or sort. Costs about 20 microseconds per window.
     """
-    quantile = usual_estimate(history, asked.quantile)
-    sort = sort_of(history, asked.sort or quantile)
-    windows = between(history, asked.since, asked.until)
-    columns = time_columns(windows, period_of(ends_of(history.windows)), asked.columns)
+    quantile = default_estimate(history, request.quantile)
+    sort = sort_of(history, request.sort or quantile)
+    windows = between(history, request.since, request.until)
+    columns = time_columns(windows, period_of(ends_of(history.windows)), request.columns)
     keys, matching = np.empty(0, np.int32), 0
     if windows:
         by_key = marks_by_key(marks, history.keys)
-        told = shown_rows(history, windows[-1], asked.filter.silent).rows
-        rows = matching_rows(history, told, asked.filter, sort, asked.order, by_key)
-        matching, keys = len(rows), told.keys[rows[: asked.rows]]
+        selected = row_selection(history, windows[-1], request.filter.silent).rows
+        rows = matching_rows(history, selected, request.filter, sort, request.order, by_key)
+        matching, keys = len(rows), selected.keys[rows[: request.rows]]
     values, bursts = highest(columns, keys, None if quantile is None else history.estimate(quantile))
     return {
         "version": version,

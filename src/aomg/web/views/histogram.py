@@ -1,8 +1,8 @@
-"""The histogram of one key's window, from the summaries that the monitor stores where it is told to.
+"""Builds the histogram of one key's window from stored summaries, where the configuration stores them.
 
-The folder has a file for each query and batch: `summaries/inbound/batch-3f9a...-0000000123.parquet`. Batches of a
-stream close sub-windows in the order of time, so a window's files are found by bisection over their footers, and only
-they are read; where events are missing, also the files beside them.
+The folder has one file per query and batch: `summaries/inbound/batch-3f9a...-0000000123.parquet`. Batches of a stream
+close sub-windows in the order of time, so a window's files are found by bisection over their footers, and only these
+are read; if events are missing, the neighbouring files too.
 """
 
 import re
@@ -19,7 +19,7 @@ from aomg.core.histogram import histogram
 from aomg.errors import AomgError
 from aomg.query import Query
 from aomg.times import time_text
-from aomg.web.lru import Remembered
+from aomg.web.lru_cache import LruCache
 from aomg.web.parameters import NotFound
 
 _NAME = re.compile(r"batch-(.*)-(\d{10,})\.parquet")
@@ -42,44 +42,44 @@ class Part(NamedTuple):
 class Histograms:
     """Histograms from a folder of summaries; None where the monitor stores none.
 
-    Safe to ask from several threads. The first question of a window reads some footers and the window's files, some
-    milliseconds each; the next one of the same key only what is new. Remembers some megabytes at most.
+    Thread-safe. The first request for a window reads some footers and the window's files, a few milliseconds each; the
+    next one for the same key reads only what is new. Caches a few megabytes at most.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self._spans: Remembered[tuple[int, int] | None] = Remembered(_MOST_SPANS)
-        self._parts: Remembered[tuple[Part, ...]] = Remembered(_MOST_PARTS)
+        self._spans: LruCache[tuple[int, int] | None] = LruCache(_MOST_SPANS)
+        self._parts: LruCache[tuple[Part, ...]] = LruCache(_MOST_PARTS)
 
     def of(self, query: str, key: Key, start: int, end: int, count: int | None = None) -> dict[str, Any]:
-        """The buckets of the key's values in [start, end), in microseconds: the JSON object of /api/histogram.
+        """Return the JSON object of /api/histogram: buckets of the key's values in [start, end), in microseconds.
 
         count
-            The window's events, where they are known: then summaries of fewer are an error.
+            The window's number of events, where it is known: summaries of fewer events are then an error.
 
-        Raises NotFound, with what to do, where there are no summaries of the window.
+        Raises NotFound where the window's summaries are not stored.
         """
         streams = self._streams(query)
-        found = self._found(streams, key, start, end, 0)
-        if not found or (count is not None and _count(found) != count):
-            found = self._found(streams, key, start, end, _BESIDE)
-        if not found:
+        parts = self._parts_between(streams, key, start, end, 0)
+        if not parts or (count is not None and _count(parts) != count):
+            parts = self._parts_between(streams, key, start, end, _BESIDE)
+        if not parts:
             raise NotFound(
                 f"the summaries of the window that ends at {time_text(end)} are not stored",
-                "look at a newer window, or keep the files of the summaries longer",
+                "choose a newer window, or keep the summary files for longer",
             )
-        if count is not None and _count(found) != count:
+        if count is not None and _count(parts) != count:
             raise NotFound(
-                f"the summaries hold {_count(found):,} of the {count:,} events of the window that ends at "
+                f"the stored summaries have only {_count(parts):,} of the {count:,} events of the window that ends at "
                 f"{time_text(end)}: the others were removed, or are not written yet",
-                "look at a newer window, or again in a moment",
+                "choose a newer window, or try again in a moment",
             )
-        told = {"query": query, "key": dict(key), "start": time_text(start), "end": time_text(end)}
-        return {**told, **_histogram(found)}
+        window = {"query": query, "key": dict(key), "start": time_text(start), "end": time_text(end)}
+        return {**window, **_histogram(parts)}
 
-    def _found(self, streams: list[list[Path]], key: Key, start: int, end: int, beside: int) -> dict[int, Part]:
-        """The summaries of a window, by the start of their sub-windows; of several streams the newest one counts."""
-        found: dict[int, Part] = {}
+    def _parts_between(self, streams: list[list[Path]], key: Key, start: int, end: int, beside: int) -> dict[int, Part]:
+        """Return the summaries of a window, by start of their sub-windows; the newest stream wins."""
+        parts: dict[int, Part] = {}
         for files in streams:
             first, last = self._between(files, start, end)
             for file in reversed(files[max(first - beside, 0) : last + beside]):
@@ -87,61 +87,61 @@ class Histograms:
                 if span is not None and span[0] < end and span[1] > start:
                     for part in self._of_key(file, key):
                         if start <= part.start and part.end <= end:
-                            found.setdefault(part.start, part)
-        return found
+                            parts.setdefault(part.start, part)
+        return parts
 
     def _streams(self, query: str) -> list[list[Path]]:
-        """The files of each stream in the order of their batches; the stream that was written last comes first."""
+        """Return the files of each stream in the order of their batches; the last written stream comes first."""
         if self._folder is None:
             raise NotFound(
-                "histograms need the summaries of sub-windows, which the configuration does not store",
-                "add summaries: [{parquet: summaries/}] to sinks, and start the monitor again",
+                "histograms need stored summaries, and the configuration does not store them",
+                "add summaries: [{parquet: summaries/}] to sinks, and restart the monitor",
             )
         streams: dict[str, list[tuple[int, Path]]] = {}
         for file in _listed(self._folder, query):
             if match := _NAME.fullmatch(file.name):
                 streams.setdefault(match[1], []).append((int(match[2]), file))
         if not streams:
-            raise NotFound(f"no summaries of {query} are stored yet", "wait until its first window is over")
+            raise NotFound(f"no summaries of {query} are stored yet", "wait for its first window")
         ordered = [[file for _, file in sorted(files)] for files in streams.values()]
         return sorted(ordered, key=lambda files: _identity(files[-1])[1], reverse=True)
 
     def _between(self, files: Sequence[Path], start: int, end: int) -> tuple[int, int]:
-        """The run of files that may hold sub-windows between two times."""
+        """Return the range of files that may hold sub-windows between two times."""
         first = bisect_right(files, start, key=lambda file: (self._span(file) or (0, start))[1])
         last = bisect_right(files, end - 1, key=lambda file: (self._span(file) or (start, 0))[0])
         return first, max(first, last)
 
     def _span(self, file: Path) -> tuple[int, int] | None:
-        """The first start and the last end in a file, by its footer; None where it cannot be read."""
+        """Return the first start and the last end of a file, from its footer; None where it cannot be read."""
         return self._spans.get((file, _identity(file)), lambda: _span_of(file))
 
     def _of_key(self, file: Path, key: Key) -> tuple[Part, ...]:
-        asked = tuple(sorted(key.items()))
-        return self._parts.get((file, _identity(file), asked), lambda: tuple(_parts_of(file, key)))
+        labels = tuple(sorted(key.items()))
+        return self._parts.get((file, _identity(file), labels), lambda: tuple(_parts_of(file, key)))
 
 
-def _histogram(found: Mapping[int, Part]) -> dict[str, Any]:
-    written = {part.query for part in found.values()}
-    if len(written) > 1:
-        raise NotFound("the query was changed while the window ran: its summaries do not add up", "look at a newer one")
+def _histogram(parts: Mapping[int, Part]) -> dict[str, Any]:
+    queries = {part.query for part in parts.values()}
+    if len(queries) > 1:
+        raise NotFound("the query changed during the window: its summaries cannot be merged", "choose a newer window")
     try:
-        made = histogram((part.record for part in found.values()), Query.parse(written.pop()))
+        merged = histogram((part.record for part in parts.values()), Query.parse(queries.pop()))
     except AomgError as error:
         message, _, what_to_do = str(error).partition("; ")
         raise NotFound(message, what_to_do) from error
-    columns = (made.lows.tolist(), made.highs.tolist(), made.counts.tolist())
+    columns = (merged.lows.tolist(), merged.highs.tolist(), merged.counts.tolist())
     buckets = [{"low": low, "high": min(high, _LARGEST), "count": n} for low, high, n in zip(*columns, strict=True)]
-    return {"count": made.total, "sub_windows": len(found), "buckets": buckets}
+    return {"count": merged.total, "sub_windows": len(parts), "buckets": buckets}
 
 
-def _count(found: Mapping[int, Part]) -> int:
-    """Events of the summaries, from their second words."""
-    return sum(int.from_bytes(part.record[8:16], "little") for part in found.values())
+def _count(parts: Mapping[int, Part]) -> int:
+    """Return the number of events of the summaries: their second word."""
+    return sum(int.from_bytes(part.record[8:16], "little") for part in parts.values())
 
 
 def _listed(folder: Path, query: str) -> list[Path]:
-    """The files of a query; none of anything that is not a plain name."""
+    """Return the files of a query; none for a name that is not a plain file name."""
     if query in ("", ".", "..") or Path(query).name != query:
         return []
     try:
@@ -151,12 +151,12 @@ def _listed(folder: Path, query: str) -> list[Path]:
 
 
 def _identity(file: Path) -> tuple[int, int]:
-    """Size and time of the last change: a file that is written anew is another one."""
+    """Return size and modification time: a rewritten file has another identity."""
     try:
-        told = file.stat()
+        status = file.stat()
     except OSError:
         return 0, 0
-    return told.st_size, told.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 def _span_of(file: Path) -> tuple[int, int] | None:
@@ -175,7 +175,7 @@ def _span_of(file: Path) -> tuple[int, int] | None:
 
 
 def _parts_of(file: Path, key: Key) -> Iterator[Part]:
-    """The rows of one key. A file that goes while it is read has none."""
+    """Yield the rows of one key; none if the file is removed meanwhile."""
     wanted = pc.scalar(True)
     for name, value in key.items():
         wanted = wanted & (pc.field(name).is_null() if value is None else pc.field(name) == value)
@@ -183,7 +183,8 @@ def _parts_of(file: Path, key: Key) -> Iterator[Part]:
         names = set(pq.read_schema(file).names) - _FIXED
         if names != set(key):
             raise NotFound(
-                f"the summaries have the labels {', '.join(sorted(names)) or 'none'}", "give a value for each of them"
+                f"the stored summaries have the labels {', '.join(sorted(names)) or 'none'}",
+                "give a value for each of them",
             )
         columns = ["sub_window", "summary", "query"]
         rows = pq.read_table(file, columns=columns, filters=wanted if key else None).combine_chunks()

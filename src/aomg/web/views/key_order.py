@@ -1,4 +1,4 @@
-"""Which keys of a window match, and in which order."""
+"""Filters and sorts the keys of a window."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ from aomg.web.memory.history import QueryHistory, Window
 from aomg.web.memory.keys import Keys
 from aomg.web.memory.time_columns import Integers
 from aomg.web.parameters import BadRequest
-from aomg.web.views.estimate_names import quantiles_of, unknown_estimate, usual_estimate
+from aomg.web.views.estimate_names import default_estimate, quantiles_of, unknown_estimate
 
 AlertMarks = Mapping[tuple[tuple[str, str | None], ...], Sequence[tuple[str, str]]]
 """Rule and state ("firing", "pending") of the active alerts of a query, by their labels: (name, value), sorted."""
 
 Marks = Mapping[int, Sequence[tuple[str, str]]]
-"""Rule and state of the active alerts of a key, by its number; those that fire come first."""
+"""Rule and state of the active alerts of a key, by its number; firing ones first."""
 
 Order = Literal["asc", "desc"]
 OTHER_SORTS = ("count", "width", "key", "alert")
@@ -29,10 +29,10 @@ _COUNTED = {"any": (0, 1, 2), "alerting": (1, 2), "firing": (2,), "pending": (1,
 
 @dataclass(frozen=True)
 class Filter:
-    """Which keys are shown: those with the text in any label, with these values of labels, alert state and burst.
+    """Which keys to show: by a text in any label, label values, alert state and burst.
 
     silent
-        Instead of the keys of a window those that it lacks and an earlier one has.
+        Show silent keys instead: earlier windows have them, this window does not.
     """
 
     search: str = ""
@@ -43,33 +43,33 @@ class Filter:
 
 
 def marks_by_key(marks: AlertMarks | None, keys: Keys) -> Marks:
-    """Which keys are marked: those whose labels are among an alert's. One look-up for each alert."""
-    found: dict[int, list[tuple[str, str]]] = {}
+    """Return the alerts of each key: those whose labels include the key's. One look-up per alert."""
+    by_key: dict[int, list[tuple[str, str]]] = {}
     for labels, alerts in (marks or {}).items():
         of_alert = dict(labels)
         if all(name in of_alert for name in keys.names):
             number = keys.number({name: of_alert[name] for name in keys.names})
             if number is not None:
-                found.setdefault(number, []).extend(alerts)
-    return {key: sorted(alerts, key=lambda one: -_SEVERITY.get(one[1], 0)) for key, alerts in found.items()}
+                by_key.setdefault(number, []).extend(alerts)
+    return {key: sorted(alerts, key=lambda mark: -_SEVERITY.get(mark[1], 0)) for key, alerts in by_key.items()}
 
 
-def sort_of(history: QueryHistory, asked: str | None) -> str:
-    """What keys are sorted by. Raises BadRequest where that is nothing they have."""
-    if asked in OTHER_SORTS:
-        return str(asked)
+def sort_of(history: QueryHistory, requested: str | None) -> str:
+    """Return what to sort keys by. Raises BadRequest for an unknown column."""
+    if requested in OTHER_SORTS:
+        return str(requested)
     try:
-        return usual_estimate(history, asked) or "count"
+        return default_estimate(history, requested) or "count"
     except BadRequest:
-        raise unknown_estimate(str(asked), (*history.estimates, *OTHER_SORTS), history.name) from None
+        raise unknown_estimate(str(requested), (*history.estimates, *OTHER_SORTS), history.name) from None
 
 
 def matching_rows(
     history: QueryHistory, window: Window, wanted: Filter, sort: str, order: Order, marks: Marks
 ) -> Integers:
-    """The rows of a window whose keys match, sorted. Some milliseconds for 10,000 keys.
+    """Return the rows of a window whose keys match, sorted. Costs a few milliseconds for 10,000 keys.
 
-    What has no finite number comes last in both orders; equals are in the natural order of the keys.
+    Values that are not finite come last in both orders; ties are in the natural order of the keys.
     """
     if not len(window.keys):
         return np.empty(0, np.int64)
@@ -97,8 +97,8 @@ def matching_rows(
 
 
 def widths(history: QueryHistory, window: Window, rows: Integers, sort: str) -> NDArray[np.float64]:
-    """How wide the intervals are, by their value: those of the sorted quantile, or of the usual one. NaN if unknown."""
-    quantile = sort if sort in quantiles_of(history) else usual_estimate(history)
+    """Return interval widths relative to the value, of the sorted quantile or else the default one. NaN if unknown."""
+    quantile = sort if sort in quantiles_of(history) else default_estimate(history)
     if quantile is None:
         return np.full(len(rows), np.nan)
     value, low, high = window.numbers[rows, history.estimate(quantile)].astype(np.float64).T

@@ -1,4 +1,4 @@
-"""The limits of the rules, to draw: every comparison of one quantity with a constant, from the configuration.
+"""Finds the limits of rules that the page draws: every comparison of one quantity with a constant.
 
 `inbound.p99 > 4ms and not outbound.p50 <= 1ms` has two: inbound.p99 > 4000 and outbound.p50 > 1000. Comparisons
 between quantities (`p99_9 > 20 * p50`) have no line to draw.
@@ -20,7 +20,7 @@ _OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "==": "!=", "!=": "=="}
 
 @dataclass(frozen=True)
 class Limit:
-    """A line to draw. `value` is in the query's unit; `operator` says on which side of it the quantity is at fault."""
+    """A line to draw. `value` is in the query's unit; the rule's condition holds for `quantity operator value`."""
 
     query: str
     estimate: str
@@ -33,34 +33,34 @@ class Limit:
 
 @dataclass(frozen=True)
 class KnownRule:
-    """What the configuration says of an alert: its condition as it is written, what it reads, and its limits."""
+    """An alert rule of the configuration: its condition as written, the queries that it reads, and its limits."""
 
     condition: str
     queries: tuple[str, ...]
     limits: tuple[Limit, ...]
     share: float | None = None
-    """Of a fleet's members that must violate."""
+    """Share of a fleet's members that must violate the condition."""
 
 
 def limits_of(config: Config) -> tuple[Limit, ...]:
-    """All limits, each once, in the order of the file. Rules that cannot be built have none."""
-    found: dict[Limit, None] = {}
+    """Return all limits, without duplicates, in the order of the file. Invalid rules have none."""
+    limits: dict[Limit, None] = {}
     for rule in config.rules:
         try:
             built = build(rule, config.queries)
         except ConfigError:
-            continue  # `aomg check` says what is wrong with it
+            continue  # `aomg check` reports the error
         if isinstance(built, Rule):
-            found.update(dict.fromkeys(_limits(built)))
+            limits.update(dict.fromkeys(_limits(built)))
         else:
             column = built.column
-            found[Limit(column.query, column.name, built.limit, ">", rule.name, rule.group, "target")] = None
-    return tuple(found)
+            limits[Limit(column.query, column.name, built.limit, ">", rule.name, rule.group, "target")] = None
+    return tuple(limits)
 
 
 def known_rules(config: Config) -> Mapping[tuple[str, str], KnownRule]:
-    """What the configuration says of every alert, by group and name."""
-    found = {}
+    """Return every alert rule of the configuration, by group and name."""
+    rules = {}
     for rule in config.rules:
         try:
             built = build(rule, config.queries)
@@ -68,8 +68,8 @@ def known_rules(config: Config) -> Mapping[tuple[str, str], KnownRule]:
             continue
         if isinstance(built, Rule):
             queries, limits = built.expression.queries, tuple(dict.fromkeys(_limits(built)))
-            found[rule.group, rule.name] = KnownRule(built.expression.text, queries, limits, rule.share)
-    return found
+            rules[rule.group, rule.name] = KnownRule(built.expression.text, queries, limits, rule.share)
+    return rules
 
 
 def _limits(rule: Rule) -> Iterator[Limit]:
@@ -78,7 +78,7 @@ def _limits(rule: Rule) -> Iterator[Limit]:
 
 
 def _comparisons(condition: Condition, turned: bool = False) -> Iterator[tuple[Column, str, float]]:
-    """Each comparison of a column with a constant; those that must not hold with the opposite operator."""
+    """Yield each comparison of a column with a constant; negated ones with the opposite operator."""
     if isinstance(condition, Not):
         yield from _comparisons(condition.condition, not turned)
     elif isinstance(condition, Joint):

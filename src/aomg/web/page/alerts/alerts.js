@@ -1,10 +1,10 @@
-// Alerts: those that fire, those that may soon, and those that are over; each with its interval and reason.
+// The alerts view: firing, pending and resolved alerts, each with its interval and reason.
 
 import {alertCard} from "./card.js";
 import {asker, Failure, queryText, Superseded} from "../lib/api.js";
 import {element, mark, notice, write} from "../lib/element.js";
 import {live} from "../lib/live.js";
-import {whole} from "../lib/format.js";
+import {sentence, whole} from "../lib/format.js";
 
 export const title = "Alerts";
 const STATES = ["any", "firing", "pending", "resolved"];
@@ -26,7 +26,7 @@ class AlertsView {
     this.cards = new Map();
   }
 
-  get asked() {
+  get request() {
     const {address} = this;
     const state = STATES.includes(address.get("state")) ? address.get("state") : "any";
     const labels = [...address.parameters].filter(([name]) => name.startsWith("key."));
@@ -35,7 +35,7 @@ class AlertsView {
 
   async start() {
     if (live.status?.alerts === null) {
-      this.place.replaceChildren(notice("Alerts are not known here", "Only a folder of results is served, and alerts are stored beside it. Serve the configuration that the monitor runs with:", element("p", null, element("code", null, "aomg web CONFIG.yaml"))));
+      this.place.replaceChildren(notice("Alerts are not available", "Only a folder of results is served, and alerts are stored elsewhere. To see them, serve the monitor's configuration:", element("p", null, element("code", null, "aomg web CONFIG.yaml"))));
       return;
     }
     this.chips = STATES.map((state) => element("button", {type: "button", "data-state": state, onclick: () => this.change({state: state === "any" ? null : state})}, state === "any" ? null : element("span", {class: "mark", "data-state": state, "aria-hidden": "true"}), element("span", null, state === "any" ? "All" : state), " ", element("b")));
@@ -50,19 +50,19 @@ class AlertsView {
   }
 
   async load() {
-    const answer = await this.ask("/api/alerts", {...this.asked, limit: this.limit}, "alerts");
+    const answer = await this.ask("/api/alerts", {...this.request, limit: this.limit}, "alerts");
     this.show(answer);
   }
 
   show({counts, matching, alerts}) {
-    const {state, query, search, ...labels} = this.asked;
+    const {state, query, search, ...labels} = this.request;
     for (const chip of this.chips) {
       const own = chip.dataset.state;
       mark(chip, "aria-pressed", String(own === (state ?? "any")));
       write(chip.querySelector("b"), whole(own === "any" ? counts.firing + counts.pending + counts.resolved : counts[own]));
     }
     if (document.activeElement !== this.search) this.search.value = search;
-    this.csv.href = "/api/alerts.csv" + queryText(this.asked);
+    this.csv.href = "/api/alerts.csv" + queryText(this.request);
     const only = [query && `query ${query}`, ...Object.entries(labels).map(([name, value]) => `${name.slice(4)} ${value}`)].filter(Boolean);
     this.filter.hidden = only.length === 0;
     this.filter.replaceChildren(`Only ${only.join(", ")}. `, element("a", {href: "/alerts" + queryText({state, search})}, "Show all"));
@@ -74,24 +74,24 @@ class AlertsView {
       return;
     }
     this.place.querySelector(".none")?.remove();
-    // cards that did not change stay as they are, with focus and selection in them
-    const kept = new Map();
+    // unchanged cards keep their elements, with focus and selection
+    const cards = new Map();
     for (const alert of alerts) {
       const content = JSON.stringify([alert, Math.floor(Date.parse(live.status?.now) / 5000)]);
       const old = this.cards.get(alert.id);
-      kept.set(alert.id, old && (old.content === content || old.card.contains(document.activeElement)) ? old : {content, card: alertCard(alert)});
+      cards.set(alert.id, old && (old.content === content || old.card.contains(document.activeElement)) ? old : {content, card: alertCard(alert)});
     }
-    this.cards = kept;
-    const wanted = [...kept.values()].map((entry) => entry.card);
-    wanted.forEach((card, at) => {
-      if (this.list.children[at] !== card) this.list.insertBefore(card, this.list.children[at] ?? null);
+    this.cards = cards;
+    const wanted = [...cards.values()].map((item) => item.card);
+    wanted.forEach((card, index) => {
+      if (this.list.children[index] !== card) this.list.insertBefore(card, this.list.children[index] ?? null);
     });
     while (this.list.children.length > wanted.length) this.list.lastChild.remove();
   }
 
   none(counts, state, search, only) {
     const all = counts.firing + counts.pending + counts.resolved;
-    if (all === 0 && !search && !only.length) return element("div", {class: "none"}, element("h2", null, "All quiet"), element("p", {class: "soft"}, "No rule has fired yet. Rules are in the configuration under groups; aomg check says whether they can be used."));
+    if (all === 0 && !search && !only.length) return element("div", {class: "none"}, element("h2", null, "No alerts"), element("p", {class: "soft"}, "No rule has fired yet. Rules are in the configuration, under groups; aomg check validates them."));
     const what = search || only.length ? `No ${state ?? ""} alert matches.`.replace("  ", " ") : `No alert is ${state}.`;
     return element("div", {class: "none"}, element("h2", null, what), element("p", {class: "soft"}, `There are ${whole(counts.firing)} firing, ${whole(counts.pending)} pending and ${whole(counts.resolved)} resolved.`), element("p", null, element("a", {href: "/alerts"}, "Show all")));
   }
@@ -122,7 +122,7 @@ class AlertsView {
       if (this.list) await this.load();
       else if (live.status?.alerts) await this.start();
     } catch (error) {
-      if (error instanceof Failure) write(this.count, `${error.message} ${error.whatToDo}`);
+      if (error instanceof Failure) write(this.count, `${sentence(error.message)} ${sentence(error.whatToDo)}`);
       else if (!(error instanceof Superseded)) throw error;
     }
   }

@@ -1,6 +1,6 @@
-// When an alert was pending and when it fired: spans of time, from its transitions.
+// Time spans in which an alert was pending or firing, from its transitions.
 
-// Transitions in time as spans: [{rule, state, from, to}] in milliseconds. A span that is not over lasts to `now`.
+// Transitions as spans: [{rule, state, from, to}] in milliseconds. An open span ends at `now`.
 export function alertSpans(transitions, now) {
   const spans = [];
   const open = new Map();
@@ -13,7 +13,7 @@ export function alertSpans(transitions, now) {
     const end = Date.parse(change.end);
     if (change.transition === "firing") {
       const started = Date.parse(change.started);
-      // the pending time before it is told by `started`, also where the transition itself is no longer known
+      // `started` gives the pending time before it, even if that transition is no longer stored
       if (!open.has(change.rule) && started < end) spans.push({rule: change.rule, state: "pending", from: started, to: end});
       close(change.rule, end);
       open.set(change.rule, {rule: change.rule, state: "firing", from: end});

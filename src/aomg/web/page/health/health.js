@@ -1,11 +1,11 @@
-// How the monitor fares: first whether all is well, then the numbers, then how they came about.
+// The health view: a verdict, the key figures, and their history.
 
 import {asker, Failure, Superseded} from "../lib/api.js";
 import {element, fill, write} from "../lib/element.js";
 import {healthFigure, phaseColour, phaseOf, phasesOf, PICTURES, withNewlyLate} from "./plots.js";
 import {live} from "../lib/live.js";
 import {draw} from "../lib/plot.js";
-import {brief, bytes, duration, share, timeWithUtc, when, whole, width} from "../lib/format.js";
+import {brief, bytes, duration, sentence, share, timeWithUtc, when, whole, width} from "../lib/format.js";
 import {verdict} from "./verdict.js";
 
 export const title = "Health";
@@ -32,8 +32,8 @@ class HealthView {
     this.missing = element("div", {class: "missing", hidden: true});
     this.pictures = PICTURES.map((picture) => {
       const plot = element("div", {class: "plot", role: "img", "aria-label": picture.title});
-      const told = element("p", {class: "readout small soft", "aria-live": "off"});
-      return {picture, plot, told, drawn: null, panel: element("section", {class: "panel small-plot"}, element("div", {class: "head"}, element("h2", null, picture.title), told), plot, picture.name === "phases" ? (this.phases = element("ul", {class: "methods small"})) : picture.name === "refused" ? element("ul", {class: "methods small"}, swatch(2, 0, "refused"), swatch(1, 1, "late")) : null)};
+      const readout = element("p", {class: "readout small soft", "aria-live": "off"});
+      return {picture, plot, readout, drawn: null, panel: element("section", {class: "panel small-plot"}, element("div", {class: "head"}, element("h2", null, picture.title), readout), plot, picture.name === "phases" ? (this.phases = element("ul", {class: "methods small"})) : picture.name === "refused" ? element("ul", {class: "methods small"}, swatch(2, 0, "refused"), swatch(1, 1, "late")) : null)};
     });
     this.refused = element("section", {class: "panel", hidden: true});
     this.receivers = element("section", {class: "panel", hidden: true});
@@ -55,13 +55,13 @@ class HealthView {
 
   show() {
     const {health} = this;
-    const found = verdict(health, live.status);
-    this.state.dataset.state = found.state;
-    write(this.state, found.said);
-    this.reasons.hidden = found.reasons.length === 0;
-    this.reasons.replaceChildren(...found.reasons.map(({what, whatToDo}) => element("li", null, element("strong", null, what), whatToDo ? ` ${whatToDo}` : null)));
-    const told = this.numbers().filter(([, value]) => health.batches.length > 0 || value !== "–");
-    this.cards.replaceChildren(...told.map(([name, value, more]) => element("div", {class: "figure", "data-number": name}, element("dt", null, name), element("dd", {class: "value"}, value), more ? element("dd", {class: "small soft"}, more) : null)));
+    const assessment = verdict(health, live.status);
+    this.state.dataset.state = assessment.state;
+    write(this.state, assessment.headline);
+    this.reasons.hidden = assessment.reasons.length === 0;
+    this.reasons.replaceChildren(...assessment.reasons.map(({what, whatToDo}) => element("li", null, element("strong", null, what), whatToDo ? ` ${whatToDo}` : null)));
+    const numbers = this.numbers().filter(([, value]) => health.batches.length > 0 || value !== "–");
+    this.cards.replaceChildren(...numbers.map(([name, value, more]) => element("div", {class: "figure", "data-number": name}, element("dt", null, name), element("dd", {class: "value"}, value), more ? element("dd", {class: "small soft"}, more) : null)));
     const none = health.batches.length === 0;
     this.missing.hidden = !none;
     this.plots.hidden = this.details.hidden = none;
@@ -80,17 +80,17 @@ class HealthView {
     const undelivered = Object.values(health.undelivered ?? {}).reduce((sum, many) => sum + many, 0);
     const all = (totals?.events ?? 0) + (totals?.refused ?? 0);
     return [
-      ["Events in", last ? `${brief(last.events_per_second)}/s` : "–", seconds > 0 ? `${brief(mean((batch) => batch.events_per_second))}/s over ${whole(recent.length)} batches` : ""],
+      ["Events per second", last ? `${brief(last.events_per_second)}/s` : "–", seconds > 0 ? `${brief(mean((batch) => batch.events_per_second))}/s over ${whole(recent.length)} batches` : ""],
       ["Lag behind the clock", duration(health.lag_seconds), health.newest_end ? ["newest window ended ", when(health.newest_end, true)] : "no window yet"],
       ["Micro-batch", last ? duration(last.seconds) : "–", last ? `batch ${whole(last.batch)}; ${duration(mean((batch) => batch.seconds))} on average` : ""],
       ["Events so far", last ? brief(totals.events) : "–", last ? `${brief(totals.rows)} rows of results` : ""],
-      ["Late events", totals?.late === null || totals?.late === undefined ? "–" : whole(totals.late), totals?.late === null || totals?.late === undefined ? "not known" : "came after their window, left out"],
-      ["Refused events", last || totals?.refused ? whole(totals.refused) : "–", totals?.refused && totals.events ? `${width(totals.refused / all)} of all; kept in quarantine` : ""],
-      ["State", health.state_bytes === null || health.state_bytes === undefined ? "–" : bytes(health.state_bytes), health.state_rows === null || health.state_rows === undefined ? "" : `${whole(health.state_rows)} rows`],
-      ["Checkpoint", health.checkpoint_age_seconds === null || health.checkpoint_age_seconds === undefined ? "–" : `${duration(Math.round(health.checkpoint_age_seconds))} ago`, "a restart goes on from here"],
-      ["Undelivered alerts", last ? whole(undelivered) : "–", undelivered ? "are tried again" : ""],
-      ["Memory for history", bytes(server?.history_bytes), server?.most_bytes ? `${share(server.history_bytes / server.most_bytes)} of ${bytes(server.most_bytes)}; then the oldest windows go` : ""],
-      ["Viewers", whole(server?.viewers), server?.viewers === 1 ? "browser sees this page now" : "browsers see this page now"],
+      ["Late events", totals?.late === null || totals?.late === undefined ? "–" : whole(totals.late), totals?.late === null || totals?.late === undefined ? "unknown" : "arrived after their window closed; dropped"],
+      ["Refused events", last || totals?.refused ? whole(totals.refused) : "–", totals?.refused && totals.events ? `${width(totals.refused / all)} of all; stored in quarantine` : ""],
+      ["Spark state", health.state_bytes === null || health.state_bytes === undefined ? "–" : bytes(health.state_bytes), health.state_rows === null || health.state_rows === undefined ? "" : `${whole(health.state_rows)} rows`],
+      ["Checkpoint", health.checkpoint_age_seconds === null || health.checkpoint_age_seconds === undefined ? "–" : `${duration(Math.round(health.checkpoint_age_seconds))} ago`, health.checkpoint_age_seconds === null || health.checkpoint_age_seconds === undefined ? "" : "a restart resumes from it"],
+      ["Undelivered notifications", last ? whole(undelivered) : "–", undelivered ? "the monitor retries" : ""],
+      ["Page memory", bytes(server?.history_bytes), server?.most_bytes ? `${share(server.history_bytes / server.most_bytes)} of ${bytes(server.most_bytes)}; when full, the oldest windows are dropped` : ""],
+      ["Viewers", whole(server?.viewers), server?.viewers === 1 ? "open page" : "open pages"],
     ];
   }
 
@@ -98,21 +98,21 @@ class HealthView {
     if (live.status?.alerts === null) {
       return [
         element("h2", null, "Only a folder of results is served"),
-        element("p", null, "Events in, micro-batch times, late and refused events, state, checkpoint and undelivered alerts are stored elsewhere. To see them, serve the configuration that the monitor runs with:"),
+        element("p", null, "Events per second, micro-batches, late and refused events, state, checkpoint and undelivered notifications are stored elsewhere. To see them, serve the monitor's configuration:"),
         element("p", null, element("code", null, "aomg web CONFIG.yaml")),
       ];
     }
-    return [element("h2", null, "The monitor has not told of any micro-batch yet"), element("p", null, "It writes about itself as soon as the first one is done. If it does not run, start it:"), element("p", null, element("code", null, "aomg run CONFIG.yaml"))];
+    return [element("h2", null, "The monitor has not finished a micro-batch yet"), element("p", null, "Its health appears here after the first one. If the monitor is not running, start it:"), element("p", null, element("code", null, "aomg run CONFIG.yaml"))];
   }
 
   lists() {
     const {health} = this;
     const reasons = Object.entries(health.totals?.refused_by_reason ?? {}).sort(([, one], [, other]) => other - one);
     this.refused.hidden = reasons.length === 0;
-    this.refused.replaceChildren(element("h2", null, "Why events were refused"), list(reasons, "Reason", "Events"));
+    this.refused.replaceChildren(element("h2", null, "Refused events by reason"), list(reasons, "Reason", "Events"));
     const waiting = Object.entries(health.undelivered ?? {});
     this.receivers.hidden = waiting.length === 0;
-    this.receivers.replaceChildren(element("h2", null, "Alerts that wait to be delivered"), list(waiting, "Receiver", "Alerts"));
+    this.receivers.replaceChildren(element("h2", null, "Undelivered notifications by receiver"), list(waiting, "Receiver", "Notifications"));
   }
 
   async paint() {
@@ -120,37 +120,37 @@ class HealthView {
     if (batches.length === 0) return;
     const known = this.pictures.filter(({picture}) => !picture.optional || batches.some((batch) => (picture.of(batch) ?? null) !== null));
     if (this.plots.childElementCount !== known.length) this.plots.replaceChildren(...known.map(({panel}) => panel));
-    for (const shown of known) await this.drawOne(shown);
-    for (const {picture, plot, told} of known) {
-      if (!plot.matches(":hover")) write(told, picture.said(batches.at(-1)));
-      plot.setAttribute("aria-label", `${picture.title} over ${whole(batches.length)} micro-batches; newest: ${picture.said(batches.at(-1))}`);
+    for (const picturePanel of known) await this.drawOne(picturePanel);
+    for (const {picture, plot, readout} of known) {
+      if (!plot.matches(":hover")) write(readout, picture.text(batches.at(-1)));
+      plot.setAttribute("aria-label", `${picture.title} over ${whole(batches.length)} micro-batches; newest: ${picture.text(batches.at(-1))}`);
     }
     const phases = phasesOf(batches);
     if (this.phases.dataset.names !== phases.join()) {
       this.phases.dataset.names = phases.join();
-      this.phases.replaceChildren(...phases.map((phase, at) => phase === "other" ? swatch(null, 0, phase) : swatch(phaseColour(at), at, phase)));
+      this.phases.replaceChildren(...phases.map((phase, index) => phase === "other" ? swatch(null, 0, phase) : swatch(phaseColour(index), index, phase)));
     }
   }
 
-  async drawOne(shown) {
-    const {picture, plot, told} = shown;
-    if (shown.drawn) {
-      (await shown.drawn).update();
+  async drawOne(picturePanel) {
+    const {picture, plot, readout} = picturePanel;
+    if (picturePanel.drawn) {
+      (await picturePanel.drawn).update();
       return;
     }
-    shown.drawn = draw(plot, () => healthFigure(picture, this.health.batches, plot.clientWidth)); // a promise: begun once
-    await shown.drawn;
-    const say = (batch) => write(told, batch === undefined ? "" : `${timeWithUtc(batch.at)}: ${picture.said(batch)}`);
+    picturePanel.drawn = draw(plot, () => healthFigure(picture, this.health.batches, plot.clientWidth)); // a promise: drawn once
+    await picturePanel.drawn;
+    const say = (batch) => write(readout, batch === undefined ? "" : `${timeWithUtc(batch.at)}: ${picture.text(batch)}`);
     plot.on("plotly_hover", ({points}) => say(this.health.batches[points[0].customdata]));
-    plot.on("plotly_unhover", () => write(told, picture.said(this.health.batches.at(-1))));
+    plot.on("plotly_unhover", () => write(readout, picture.text(this.health.batches.at(-1))));
   }
 
   table() {
     if (!this.details.open) return;
     const {batches} = this.health;
     const phases = phasesOf(batches);
-    const columns = ["Batch", "At", "Events", "Events/s", "Seconds", ...phases, "Rows", "Late", "Refused", "State rows", "State"];
-    this.headRow.replaceChildren(...columns.map((name, at) => element("th", {scope: "col", class: at === 1 ? null : "number"}, name)));
+    const columns = ["Batch", "Time", "Events", "Events/s", "Duration", ...phases, "Rows", "Late", "Refused", "State rows", "State size"];
+    this.headRow.replaceChildren(...columns.map((name, index) => element("th", {scope: "col", class: index === 1 ? null : "number"}, name)));
     this.body.replaceChildren(...batches.slice(-MOST).reverse().map((batch) => element("tr", null, element("th", {scope: "row", class: "number"}, whole(batch.batch)), element("td", null, when(batch.at, true)),
       [whole(batch.events), brief(batch.events_per_second), duration(batch.seconds), ...phases.map((phase) => duration(phaseOf(batch, phase))), whole(batch.rows), whole(batch.newly_late), whole(batch.refused), whole(batch.state_rows), bytes(batch.state_bytes)].map((text) => element("td", {class: "number"}, text)))));
   }
@@ -162,7 +162,7 @@ class HealthView {
       if (error instanceof Superseded) return;
       if (!(error instanceof Failure)) throw error;
       this.reasons.hidden = false;
-      this.reasons.replaceChildren(element("li", null, element("strong", null, error.message), ` ${error.whatToDo}`));
+      this.reasons.replaceChildren(element("li", null, element("strong", null, sentence(error.message)), ` ${sentence(error.whatToDo)}`));
       return;
     }
     this.show();

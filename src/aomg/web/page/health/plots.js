@@ -1,4 +1,4 @@
-// The small pictures of the health view: one question each, all over the same time.
+// The small plots of the health view, all over the same time range.
 
 import {asText, look} from "../lib/plot.js";
 import {scaled} from "../lib/scales.js";
@@ -8,16 +8,16 @@ import {timeAxis} from "../lib/ticks.js";
 const PHASES = ["find", "plan", "compute", "write", "commit"];
 export const PATTERNS = ["", "/", ".", "\\", "x"];
 
-// What is drawn: a title, which numbers of a batch, and how they are said. What is optional is shown where it is known.
+// What is drawn: title, number of a batch, and its text. Optional ones are drawn only if known.
 export const PICTURES = [
-  {name: "events", title: "Events per second", said: (batch) => `${brief(batch.events_per_second)}/s`, of: (batch) => batch.events_per_second, series: 1},
-  {name: "lag", title: "Lag behind the clock", said: (batch) => duration(batch.lag_seconds), of: (batch) => batch.lag_seconds, series: 0, unit: "s", optional: true},
-  {name: "phases", title: "Time of a micro-batch", said: (batch) => duration(batch.seconds), of: (batch) => batch.seconds, unit: "s"},
-  {name: "refused", title: "Refused and late events", said: (batch) => `${whole(batch.refused)} refused, ${batch.newly_late === null ? "late not known" : `${whole(batch.newly_late)} late`}`, of: (batch) => (batch.refused ?? 0) + (batch.newly_late ?? 0)},
-  {name: "state", title: "State that Spark keeps", said: (batch) => bytes(batch.state_bytes), of: (batch) => batch.state_bytes, series: 3, bytes: true},
+  {name: "events", title: "Events per second", text: (batch) => `${brief(batch.events_per_second)}/s`, of: (batch) => batch.events_per_second, series: 1},
+  {name: "lag", title: "Lag behind the clock", text: (batch) => duration(batch.lag_seconds), of: (batch) => batch.lag_seconds, series: 0, unit: "s", optional: true},
+  {name: "phases", title: "Duration of micro-batches", text: (batch) => duration(batch.seconds), of: (batch) => batch.seconds, unit: "s"},
+  {name: "refused", title: "Refused and late events", text: (batch) => `${whole(batch.refused)} refused, ${batch.newly_late === null ? "late unknown" : `${whole(batch.newly_late)} late`}`, of: (batch) => (batch.refused ?? 0) + (batch.newly_late ?? 0)},
+  {name: "state", title: "Spark state", text: (batch) => bytes(batch.state_bytes), of: (batch) => batch.state_bytes, series: 3, bytes: true},
 ];
 
-// Late events are told since the stream began, and now and then: what is new of them belongs to the batch that told it.
+// Late events are counted since the stream began, and not in every batch: adds the new ones of each batch.
 export function withNewlyLate(batches) {
   let known = null;
   return batches.map((batch) => {
@@ -49,7 +49,7 @@ export function healthFigure(picture, batches, width) {
   };
 }
 
-// From the first batch to the last, with room for half a bar at both ends: the same in all pictures.
+// From the first batch to the last, plus half a bar at both ends: the same in all plots.
 function timeRange(x) {
   const [first, last] = [Math.min(...x), Math.max(...x)];
   const half = x.length > 1 ? (last - first) / (x.length - 1) / 2 : 30000;
@@ -57,11 +57,11 @@ function timeRange(x) {
 }
 
 function traces(picture, batches, x, colours) {
-  const customdata = batches.map((_, at) => at);
+  const customdata = batches.map((_, index) => index);
   if (picture.name === "phases") {
-    return phasesOf(batches).map((phase, at) => ({
+    return phasesOf(batches).map((phase, index) => ({
       type: "bar", name: asText(phase), meta: `phase ${phase}`, x, y: batches.map((batch) => phaseOf(batch, phase)), customdata, hoverinfo: "none",
-      marker: {color: phase === "other" ? colours.line : colours.series[phaseColour(at)], line: {width: 0}, pattern: {shape: phase === "other" ? "" : PATTERNS[at % PATTERNS.length], size: 6, solidity: 0.15, fgcolor: colours.paper, fillmode: "overlay"}},
+      marker: {color: phase === "other" ? colours.line : colours.series[phaseColour(index)], line: {width: 0}, pattern: {shape: phase === "other" ? "" : PATTERNS[index % PATTERNS.length], size: 6, solidity: 0.15, fgcolor: colours.paper, fillmode: "overlay"}},
     }));
   }
   if (picture.name === "refused") {
@@ -76,10 +76,10 @@ function traces(picture, batches, x, colours) {
   }];
 }
 
-// The phases that any batch tells of, the known ones first; and what no phase explains.
+// The phases of all batches, the known ones first; then "other" for the remaining time.
 export function phasesOf(batches) {
-  const found = new Set(batches.flatMap((batch) => Object.keys(batch.phases ?? {})));
-  const named = [...PHASES.filter((phase) => found.has(phase)), ...[...found].filter((phase) => !PHASES.includes(phase))];
+  const reported = new Set(batches.flatMap((batch) => Object.keys(batch.phases ?? {})));
+  const named = [...PHASES.filter((phase) => reported.has(phase)), ...[...reported].filter((phase) => !PHASES.includes(phase))];
   return [...named, "other"];
 }
 
@@ -89,6 +89,6 @@ export function phaseOf(batch, phase) {
   return batch.seconds === null ? null : Math.max(batch.seconds - explained, 0);
 }
 
-export function phaseColour(at) {
-  return (at + 1) % 5;
+export function phaseColour(index) {
+  return (index + 1) % 5;
 }

@@ -1,19 +1,19 @@
-// The numbers of one window of a key: each quantile with its interval, how wide that is, and how it was found.
+// The numbers of one window of a key: each quantile with its interval, the interval's width, and its method.
 
 import {element} from "../lib/element.js";
 import {estimate as textsOf, quantity, whole, width} from "../lib/format.js";
 
-// index: of the point in data; null where there is none.
+// index: of the point in data, or null.
 export function keyCards(data, index, unitOf) {
   const quantiles = data.estimates.map((estimate) => {
     const unit = unitOf(estimate.name);
     if (index === null) return card(estimate.name, estimate.title, quantity(null, unit));
     const [value, low, high, method] = [estimate.values[index], estimate.low[index], estimate.high[index], estimate.methods[index]];
     const texts = textsOf(value, low, high, unit);
-    const wide = unit !== "share" && value && texts.interval !== "" && texts.interval !== "exact" ? `${width((high - low) / value)} wide` : "";
-    return card(estimate.name, estimate.title, texts.value, texts.interval, [wide, method === texts.interval ? "" : method].filter(Boolean).join(" · "));
+    const wide = unit !== "share" && value && texts.interval !== "" && texts.interval !== "exact" ? `width ${width((high - low) / value)}` : "";
+    return card(estimate.name, estimate.title, texts.value, texts.interval, [wide, method && method !== texts.interval ? `method ${method}` : ""].filter(Boolean).join(" · "));
   });
-  const events = index === null ? card("count", "Events", "–") : card("count", "Events", whole(data.counts[index]), "in the window", data.bursts[index] ? "bursty tail" : "");
+  const events = index === null ? card("count", "Events", "–") : card("count", "Events", whole(data.counts[index]), "in the window", data.bursts[index] ? "burst" : "");
   return [...quantiles, events];
 }
 

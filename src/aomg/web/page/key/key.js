@@ -1,11 +1,12 @@
-// One key: its newest values, and over time its quantiles with their intervals, methods, limits, alerts and counts.
+// The view of one key: its newest values, and its quantiles over time with intervals, methods, limits and alerts.
 
 import {Failure, queryText, Superseded} from "../lib/api.js";
 import {element, mark, notice, write} from "../lib/element.js";
-import {KeyAsked} from "./request.js";
+import {KeyRequest} from "./request.js";
 import {KeyPage} from "./page.js";
 import {keyFigure} from "./figure.js";
 import {KeyPointer} from "./pointer.js";
+import {sentence} from "../lib/format.js";
 import {draw, look} from "../lib/plot.js";
 import {zoomed} from "../lib/time_range.js";
 
@@ -21,28 +22,28 @@ class KeyView {
   constructor(place, address) {
     this.place = place;
     this.address = address;
-    this.asked = new KeyAsked(address);
-    this.page = null; // null as long as there is nothing to show
+    this.request = new KeyRequest(address);
+    this.page = null; // null while there is nothing to show
     this.plot = null;
     this.pointer = null;
-    this.begun = 0; // how often it was started: of two starts only the newer one goes on
+    this.begun = 0; // number of starts: of two, only the newer one continues
     this.starting = false;
-    this.late = false; // something changed while it started
+    this.late = false; // something changed during the start
   }
 
-  // Raises Superseded where another key or another view was opened meanwhile.
+  // Throws Superseded if another key or view was opened meanwhile.
   async start() {
     const mine = ++this.begun;
     this.starting = true;
     this.late = false;
     try {
-      await this.asked.load(this.place.clientWidth);
+      await this.request.load(this.place.clientWidth);
       if (this.gone(mine)) throw new Superseded();
-      if (this.asked.data.newest_end === null) {
-        this.place.replaceChildren(notice("Nothing is stored of this key", "Its windows are gone from memory.", element("p", null, element("a", {href: "/" + queryText({query: this.asked.name})}, "Look at the overview"))));
+      if (this.request.data.newest_end === null) {
+        this.place.replaceChildren(notice("No data for this key", "Its windows are no longer in memory.", element("p", null, element("a", {href: "/" + queryText({query: this.request.name})}, "Go to the overview"))));
         return;
       }
-      const page = new KeyPage(this.place, this.asked, {range: (name) => this.all(name), scale: () => this.change({scale: this.asked.log ? "linear" : null}), toggle: (name) => this.toggle(name)});
+      const page = new KeyPage(this.place, this.request, {range: (name) => this.all(name), scale: () => this.change({scale: this.request.log ? "linear" : null}), toggle: (name) => this.toggle(name)});
       page.show();
       const plot = await draw(page.figure, () => this.make(page.figure), {doubleClick: false});
       if (this.gone(mine)) {
@@ -50,8 +51,8 @@ class KeyView {
         throw new Superseded();
       }
       [this.page, this.plot] = [page, plot];
-      this.pointer = new KeyPointer(page, this.asked, {zoom: (from, to) => this.change(zoomed(from, to)), all: (more) => this.all("all", more), take: (end) => this.take(end), redraw: () => plot.update()});
-      this.showHistogram().then(() => mark(page.figure, "data-ready", true)); // all is there, and listens
+      this.pointer = new KeyPointer(page, this.request, {zoom: (from, to) => this.change(zoomed(from, to)), all: (more) => this.all("all", more), select: (end) => this.select(end), redraw: () => plot.update()});
+      this.showHistogram().then(() => mark(page.figure, "data-ready", true)); // everything is drawn and interactive
     } finally {
       if (mine === this.begun) this.starting = false;
     }
@@ -63,21 +64,21 @@ class KeyView {
   }
 
   make(figure) {
-    const {data, query, drawn, log, hidden, at} = this.asked;
+    const {data, query, drawn, log, hidden, windowEnd} = this.request;
     const wide = figure.clientWidth;
-    return keyFigure(data, {query, range: drawn, log, hidden, at: Number.isNaN(at) ? null : at, look: look(), width: wide, height: wide < 600 ? 520 : 600});
+    return keyFigure(data, {query, range: drawn, log, hidden, windowEnd: Number.isNaN(windowEnd) ? null : windowEnd, look: look(), width: wide, height: wide < 600 ? 520 : 600});
   }
 
   async showHistogram() {
-    const {asked, page} = this;
+    const {request, page} = this;
     if (page === null) return;
-    const {data, index} = asked.told;
-    const lines = index === null ? [] : data.estimates.filter((one) => asked.unit(one.name) !== "share").map((estimate) => {
-      const {number, dash} = asked.styles[estimate.name] ?? {number: 0, dash: "solid"};
+    const {data, index} = request.selected;
+    const lines = index === null ? [] : data.estimates.filter((one) => request.unit(one.name) !== "share").map((estimate) => {
+      const {number, dash} = request.styles[estimate.name] ?? {number: 0, dash: "solid"};
       return {name: estimate.name, title: estimate.title, value: estimate.values[index], colour: look().series[number], dash};
     });
-    const answer = await asked.histogram();
-    if (answer !== null && page === this.page) await page.histogram.show(answer, lines, asked.query?.unit ?? null, asked.csv.histogram);
+    const answer = await request.histogram();
+    if (answer !== null && page === this.page) await page.histogram.show(answer, lines, request.query?.unit ?? null, request.csv.histogram);
   }
 
   // -- Changes ---------------------------------------------------------------------------------------------------------
@@ -86,13 +87,13 @@ class KeyView {
     return this.change({last: name, from: null, to: null, ...more});
   }
 
-  // The time around it becomes fixed too: whoever opens the address later sees the same.
-  take(end) {
-    return this.change({at: end, ...zoomed(...this.asked.drawn)});
+  // Fixes the time range too: whoever opens the address later sees the same.
+  select(end) {
+    return this.change({at: end, ...zoomed(...this.request.drawn)});
   }
 
   toggle(name) {
-    const {hidden} = this.asked;
+    const {hidden} = this.request;
     if (!hidden.delete(name)) hidden.add(name);
     return this.change({hide: [...hidden].join(",")});
   }
@@ -104,19 +105,19 @@ class KeyView {
 
   // Back and forward, or a link to another key.
   async moved() {
-    if (!this.asked.read()) return this.refresh();
+    if (!this.request.read()) return this.refresh();
     this.end();
     return this.startAgain();
   }
 
-  // Failing is told here, as nobody waits for it; the next change tries again.
+  // Shows its own error, because no caller handles it; the next change tries again.
   async startAgain() {
     try {
       await this.start();
     } catch (error) {
       if (error instanceof Superseded) return;
       if (!(error instanceof Failure)) throw error;
-      this.place.replaceChildren(notice(error.message, error.whatToDo));
+      this.place.replaceChildren(notice(sentence(error.message), sentence(error.whatToDo)));
     }
   }
 
@@ -127,14 +128,14 @@ class KeyView {
     }
     if (this.page === null) return this.startAgain();
     try {
-      await this.asked.load(this.place.clientWidth);
+      await this.request.load(this.place.clientWidth);
     } catch (error) {
       if (error instanceof Superseded) return;
       if (!(error instanceof Failure)) throw error;
-      write(this.page.note, `${error.message} ${error.whatToDo}`);
+      write(this.page.note, `${sentence(error.message)} ${sentence(error.whatToDo)}`);
       return;
     }
-    if (this.page === null) return; // closed, or another key, meanwhile
+    if (this.page === null) return; // closed, or another key was opened meanwhile
     this.page.show();
     await this.plot.update();
     this.pointer?.again();
@@ -142,7 +143,7 @@ class KeyView {
   }
 
   end() {
-    this.asked.ask.end();
+    this.request.ask.end();
     this.plot?.close();
     this.page?.histogram.close();
     [this.page, this.plot, this.pointer] = [null, null, null];

@@ -1,19 +1,19 @@
-// The words and marks in a key's figure: limits, alerts, the window taken, the names of lines and panels.
+// Labels and marks in a key's figure: limits, alerts, the selected window, names of lines and panels.
 
 import {inside} from "./panels.js";
 import {translucent} from "./styles.js";
 import {asText} from "../lib/plot.js";
 import {tick} from "../lib/format.js";
 
-// One label for limits of the same height; the side of the line that is wrong is where the sign points.
-export function limitLabels(limits, series, shown, look) {
+// One label for all limits with the same value.
+export function limitLabels(limits, series, options, look) {
   const byValue = Map.groupBy(limits, (limit) => limit.value);
   return [...byValue].map(([value, same]) => {
     const estimate = series.find((one) => one.name === same[0].estimate);
-    const said = [...new Set(same.map((limit) => `${limit.rule}: ${series.find((one) => one.name === limit.estimate).title} ${limit.operator} ${tick(value, estimate.unit)}`))];
+    const texts = [...new Set(same.map((limit) => `${limit.rule}: ${series.find((one) => one.name === limit.estimate).title} ${limit.operator} ${tick(value, estimate.unit)}`))];
     return {
-      xref: "paper", x: 0, xanchor: "left", yref: "y", y: shown.log ? Math.log10(value) : value, yanchor: "bottom", showarrow: false,
-      text: asText(said.join(", ")), font: {size: 11, color: estimate.colour}, bgcolor: translucent(look.paper, 0.88), borderpad: 1, align: "left",
+      xref: "paper", x: 0, xanchor: "left", yref: "y", y: options.log ? Math.log10(value) : value, yanchor: "bottom", showarrow: false,
+      text: asText(texts.join(", ")), font: {size: 11, color: estimate.colour}, bgcolor: translucent(look.paper, 0.88), borderpad: 1, align: "left",
     };
   });
 }
@@ -32,10 +32,10 @@ export function spanShapes(spans, view, look) {
   });
 }
 
-// Labels stand in lanes from the top, so that no two are on each other.
-export function spanLabels(spans, view, shown) {
+// Labels are in lanes from the top, so that they do not overlap.
+export function spanLabels(spans, view, options) {
   const lanes = [];
-  const perMs = Math.max(shown.width - 110, 100) / Math.max(view.to - view.from, 1);
+  const perMs = Math.max(options.width - 110, 100) / Math.max(view.to - view.from, 1);
   const labels = [];
   for (const span of spans.filter((one) => visible(one, view) && (one.state === "firing" || one.open))) {
     const text = `${span.state === "firing" ? "▲" : "◐"} ${span.rule}`;
@@ -47,33 +47,33 @@ export function spanLabels(spans, view, shown) {
     lanes[lane] = left + width;
     labels.push({
       xref: "x", x: view.from + left / perMs, xanchor: "left", yref: "y domain", y: 1, yanchor: "top", yshift: -lane * 17 - 1, showarrow: false,
-      text: asText(text), font: {size: 11, color: span.state === "firing" ? shown.look.bad : shown.look.warn}, bgcolor: translucent(shown.look.paper, 0.82), borderpad: 1,
+      text: asText(text), font: {size: 11, color: span.state === "firing" ? options.look.bad : options.look.warn}, bgcolor: translucent(options.look.paper, 0.82), borderpad: 1,
     });
   }
   return labels;
 }
 
-// The window that was taken.
-export function atShape(shown, look) {
-  if (!shown.at) return [];
-  return [{type: "line", name: "at", xref: "x", yref: "paper", x0: shown.at, x1: shown.at, y0: 0, y1: 1, line: {color: look.link, width: 1.5, dash: "1px,2px"}}];
+// The selected window.
+export function windowShape(options, look) {
+  if (!options.windowEnd) return [];
+  return [{type: "line", name: "at", xref: "x", yref: "paper", x0: options.windowEnd, x1: options.windowEnd, y0: 0, y1: 1, line: {color: look.link, width: 1.5, dash: "1px,2px"}}];
 }
 
-// Each line has its name at its right end, pushed apart where they would touch.
-export function endLabels(series, view, span, shown, domains) {
+// The name of each line at its right end, without overlaps.
+export function endLabels(series, view, span, options, domains) {
   const place = (value) => {
-    const [low, high, own] = shown.log ? [Math.log10(span[0]), Math.log10(span[1]), Math.log10(value)] : [...span, value];
+    const [low, high, own] = options.log ? [Math.log10(span[0]), Math.log10(span[1]), Math.log10(value)] : [...span, value];
     return ((own - low) / (high - low)) * domains.tall;
   };
   const labels = [];
   for (const estimate of series) {
-    const last = estimate.values.findLastIndex((value, at) => value !== null && inside(view, at) && (!shown.log || value > 0));
-    if (last >= 0) labels.push({estimate, at: place(estimate.values[last])});
+    const last = estimate.values.findLastIndex((value, index) => value !== null && inside(view, index) && (!options.log || value > 0));
+    if (last >= 0) labels.push({estimate, height: place(estimate.values[last])});
   }
-  labels.sort((one, other) => one.at - other.at);
-  for (let round = 1; round < labels.length; round++) labels[round].at = Math.max(labels[round].at, labels[round - 1].at + 14);
-  return labels.map(({estimate, at}) => ({
-    xref: "paper", x: 1, xanchor: "left", xshift: 4, yref: "y domain", y: Math.min(Math.max(at / domains.tall, 0), 1), yanchor: "middle", showarrow: false,
+  labels.sort((one, other) => one.height - other.height);
+  for (let round = 1; round < labels.length; round++) labels[round].height = Math.max(labels[round].height, labels[round - 1].height + 14);
+  return labels.map(({estimate, height}) => ({
+    xref: "paper", x: 1, xanchor: "left", xshift: 4, yref: "y domain", y: Math.min(Math.max(height / domains.tall, 0), 1), yanchor: "middle", showarrow: false,
     text: asText(estimate.title), font: {size: 12, color: estimate.colour},
   }));
 }

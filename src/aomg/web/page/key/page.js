@@ -1,4 +1,4 @@
-// The page of a key: its elements, and what stands in them. The plot itself is drawn by figure.js.
+// The elements of a key's view and their content. figure.js draws the plot.
 
 import {keyAddress} from "../lib/address.js";
 import {alertLine} from "../alerts/card.js";
@@ -14,9 +14,9 @@ import {duration, keyText, stateMark, when} from "../lib/format.js";
 import {rangeButtons} from "../lib/time_range.js";
 
 export class KeyPage {
-  // asked: see request.js; act: {range(name), scale(), toggle(estimate)}, what the buttons do
-  constructor(place, asked, act) {
-    this.asked = asked;
+  // request: see request.js; act: {range(name), scale(), toggle(estimate)}, the buttons' actions
+  constructor(place, request, act) {
+    this.request = request;
     this.act = act;
     this.heading = element("h1");
     this.about = element("p", {class: "soft about"});
@@ -32,49 +32,49 @@ export class KeyPage {
     this.cursor = element("div", {class: "cursor", hidden: true});
     this.nothing = element("div", {class: "nothing", hidden: true});
     this.methods = element("ul", {class: "methods small"});
-    this.note = element("p", {class: "soft small told", id: "key-help"});
+    this.note = element("p", {class: "soft small caption", id: "key-help"});
     this.past = element("ul", {class: "lines"});
     this.table = keyTable();
     const bars = element("section", {class: "panel histogram", "aria-labelledby": "histogram-title"});
     this.histogram = histogramPanel(bars);
     place.replaceChildren(element("div", {class: "key-view"},
-      element("header", null, element("nav", {class: "crumbs small", "aria-label": "Where this is"}, element("a", {href: "/" + queryText({query: asked.name})}, asked.name), " /"), this.heading, this.about, this.siblings),
+      element("header", null, element("nav", {class: "crumbs small", "aria-label": "Breadcrumb"}, element("a", {href: "/" + queryText({query: request.name})}, request.name), " /"), this.heading, this.about, this.siblings),
       this.active, this.cards,
       element("section", {class: "panel", "aria-label": "Over time"}, element("div", {class: "head tools"}, this.ranges.place, this.scale, this.csv), this.legend,
         element("div", {class: "picture"}, this.figure, this.nothing, this.cursor, this.tip), this.methods, this.note),
-      element("div", {class: "pair"}, bars, element("section", {class: "panel past", "aria-labelledby": "past-title"}, element("h2", {id: "past-title"}, "Alerts of this key"), this.past)),
+      element("div", {class: "pair"}, bars, element("section", {class: "panel past", "aria-labelledby": "past-title"}, element("h2", {id: "past-title"}, "Resolved alerts of this key"), this.past)),
       this.table.place,
     ));
   }
 
   show() {
-    const {asked} = this;
-    const {data, told} = asked;
-    const unit = (name) => asked.unit(name);
-    document.title = [keyText(data.key), asked.name, live.status?.title, "AOMG"].filter(Boolean).join(" · ");
-    const firing = asked.alerts.filter((alert) => alert.state === "firing" || alert.state === "pending");
+    const {request} = this;
+    const {data, selected} = request;
+    const unit = (name) => request.unit(name);
+    document.title = [keyText(data.key), request.name, live.status?.title, "AOMG"].filter(Boolean).join(" · ");
+    const firing = request.alerts.filter((alert) => alert.state === "firing" || alert.state === "pending");
     this.showHeading([...new Set(firing.map((alert) => alert.state))]);
     this.showAbout();
     this.showSiblings();
-    this.cards.replaceChildren(...keyCards(told.data, told.index, unit));
+    this.cards.replaceChildren(...keyCards(selected.data, selected.index, unit));
     this.active.replaceChildren(...firing.map((alert) => alertLine(alert)));
-    this.showPast(asked.alerts.filter((alert) => alert.state === "resolved"));
-    this.ranges.show(asked.range);
-    mark(this.scale, "aria-pressed", String(asked.log));
-    this.csv.href = asked.csv.key;
+    this.showPast(request.alerts.filter((alert) => alert.state === "resolved"));
+    this.ranges.show(request.range);
+    mark(this.scale, "aria-pressed", String(request.log));
+    this.csv.href = request.csv.key;
     this.showLegend();
     this.showMethods();
     this.showNothing();
-    // as the server chooses: by the highest quantile, else by the first estimate
+    // the server's choice: the highest quantile, or else the first estimate
     const chosen = data.estimates.findLast((one) => unit(one.name) !== "share") ?? data.estimates[0];
-    const each = data.windows_per_point > 1 ? `A point stands for ${data.windows_per_point} windows: that with the highest ${chosen?.title ?? "value"}. ` : "";
-    this.note.replaceChildren(`${each}Drag to zoom, double click for all; press a point for its histogram. `, element("span", {class: "keyboard"}, "With the keyboard: arrows go from point to point, + and − zoom, 0 shows all, Enter takes the point."));
+    const each = data.windows_per_point > 1 ? `Each point stands for ${data.windows_per_point} windows and shows the one with the highest ${chosen?.title ?? "value"}. ` : "";
+    this.note.replaceChildren(`${each}Drag to zoom in, double-click to show all, click a point to see its histogram. `, element("span", {class: "keyboard"}, "Keyboard: arrow keys move between points, + and − zoom, 0 shows all, Enter selects the point."));
     this.table.show(data, unit);
   }
 
   showHeading(states) {
-    const {data, told} = this.asked;
-    const marks = [...states, ...(told.index !== null && told.data.bursts[told.index] ? ["burst"] : []), ...(data.silent ? ["silent"] : [])];
+    const {data, selected} = this.request;
+    const marks = [...states, ...(selected.index !== null && selected.data.bursts[selected.index] ? ["burst"] : []), ...(data.silent ? ["silent"] : [])];
     const signature = JSON.stringify([data.key, marks]);
     if (this.heading.dataset.shown === signature) return;
     this.heading.dataset.shown = signature;
@@ -83,64 +83,64 @@ export class KeyPage {
   }
 
   showAbout() {
-    const {query, told, data, at, address, name} = this.asked;
+    const {query, selected, data, windowEnd, address, name} = this.request;
     const windows = [query?.size_seconds && `windows of ${duration(query.size_seconds)}`, query?.period_seconds && `every ${duration(query.period_seconds)}`].filter(Boolean).join(", ");
-    const taken = !Number.isNaN(at);
-    const end = told.index === null ? null : when(told.data.ends[told.index], true);
-    const missing = [taken ? ["No window of this key that ended ", when(new Date(at).toISOString(), true), " is in memory; its newest ended "] : "Its newest window ended ", when(data.newest_end, true), "."];
+    const isChosen = !Number.isNaN(windowEnd);
+    const end = selected.index === null ? null : when(selected.data.ends[selected.index], true);
+    const missing = [isChosen ? ["This key has no window in memory that ended ", when(new Date(windowEnd).toISOString(), true), "; its newest ended "] : "Its newest window ended ", when(data.newest_end, true), "."];
     this.about.replaceChildren();
     fill(this.about, [
-      windows ? `${capital(windows)}. ` : "", end === null ? missing : [taken ? "Shown: the window that ended " : "Newest window ended ", end, "."],
-      data.silent && !taken ? ` It is silent since then: newer windows of ${name} lack it.` : null,
-      taken ? [" ", element("a", {href: here(address, {at: null, from: null, to: null})}, "Show the newest")] : null,
+      windows ? `${capital(windows)}. ` : "", end === null ? missing : [isChosen ? "Selected: the window that ended " : "The newest window ended ", end, "."],
+      data.silent && !isChosen ? ` The key has been silent since: newer windows of ${name} do not have it.` : null,
+      isChosen ? [" ", element("a", {href: here(address, {at: null, from: null, to: null})}, "Show the newest window")] : null,
     ]);
   }
 
   showSiblings() {
-    const {query, data, name, address} = this.asked;
+    const {query, data, name, address} = this.request;
     const others = (live.status?.queries ?? []).filter((other) => other.name !== name && same(other.labels, query?.labels ?? []));
-    const kept = Object.fromEntries(["from", "to", "last", "scale", "at"].map((one) => [one, address.get(one)]));
+    const carried = Object.fromEntries(["from", "to", "last", "scale", "at"].map((one) => [one, address.get(one)]));
     this.siblings.hidden = others.length === 0;
     this.siblings.replaceChildren("The same key in ");
-    fill(this.siblings, others.flatMap((other, at) => [at ? ", " : null, element("a", {href: keyAddress(other.name, data.key) + queryText(kept).replace("?", "&")}, other.name)]));
+    fill(this.siblings, others.flatMap((other, index) => [index ? ", " : null, element("a", {href: keyAddress(other.name, data.key) + queryText(carried).replace("?", "&")}, other.name)]));
   }
 
   showPast(alerts) {
-    const none = live.status?.alerts ? "None is over yet: those that fire or may are above." : "Alerts are not known here: only a folder of results is served. Serve the configuration instead: aomg web CONFIG.yaml.";
+    const none = live.status?.alerts ? "None yet. Firing and pending alerts are at the top of this page." : "Alerts are not available: only a folder of results is served. Serve the configuration instead: aomg web CONFIG.yaml.";
     this.past.replaceChildren(...(alerts.length ? alerts.map((alert) => element("li", null, alertLine(alert))) : [element("li", {class: "soft"}, none)]));
   }
 
   showLegend() {
-    const {hidden, data, styles} = this.asked;
+    const {hidden, data, styles} = this.request;
     const names = data.estimates.map((estimate) => estimate.name).join();
     if (this.legend.dataset.names !== names) {
       this.legend.dataset.names = names;
       this.legend.replaceChildren(...data.estimates.map((estimate) => {
         const {number, dash, width: thick} = styles[estimate.name];
         return element("button", {type: "button", class: "quiet", "data-estimate": estimate.name, onclick: () => this.act.toggle(estimate.name)}, sample(`series-${number + 1}`, dash, thick), estimate.title);
-      }), element("span", {class: "small soft"}, "shaded: low..high, which always holds the exact value"), stateMark("burst"));
+      }), element("span", {class: "small soft"}, "shaded: interval that contains the exact value"), stateMark("burst"));
     }
     for (const button of this.legend.querySelectorAll("button")) mark(button, "aria-pressed", String(!hidden.has(button.dataset.estimate)));
   }
 
   showMethods() {
-    const methods = methodsIn(this.asked.data);
+    const methods = methodsIn(this.request.data);
     if (this.methods.dataset.names === methods.join()) return;
     this.methods.dataset.names = methods.join();
     this.methods.replaceChildren(...methods.map((name) => {
       const {dash, series} = methodStyle(name);
-      return element("li", null, sample(`series-${series + 1}`, dash, 7), element("b", null, name), METHODS[name] ? ` ${METHODS[name].said}` : null);
+      return element("li", null, sample(`series-${series + 1}`, dash, 7), element("b", null, name), METHODS[name] ? ` ${METHODS[name].meaning}` : null);
     }));
   }
 
-  // In place of lines, where the time that is shown has none.
+  // In place of lines, if there are none in the displayed time.
   showNothing() {
-    const empty = this.asked.inView().length === 0;
+    const empty = this.request.inView().length === 0;
     mark(this.nothing, "hidden", !empty);
     if (!empty) return;
     this.nothing.replaceChildren(
-      element("p", null, element("strong", null, "No window in this time."), " The newest of this key ended ", when(this.asked.data.newest_end, true), "."),
-      element("p", null, element("button", {type: "button", onclick: () => this.act.range("all")}, "Show all there is")),
+      element("p", null, element("strong", null, "No windows in this time range."), " The key's newest window ended ", when(this.request.data.newest_end, true), "."),
+      element("p", null, element("button", {type: "button", onclick: () => this.act.range("all")}, "Show all windows")),
     );
   }
 }

@@ -1,13 +1,13 @@
-// The panels of a key's figure: where each is, and which values it shows.
+// The panels of a key's figure: their positions and value ranges.
 
 const SHARE_PANEL = 0.14;
 
-// Whether a point is in the range of time that is shown. view: {moments, from, to}, in milliseconds.
-export function inside(view, at) {
-  return view.moments[at] >= view.from && view.moments[at] <= view.to;
+// Whether a point is in the displayed time range. view: {moments, from, to}, in milliseconds.
+export function inside(view, index) {
+  return view.moments[index] >= view.from && view.moments[index] <= view.to;
 }
 
-// Where each panel is, from the bottom up, in parts of the height; the strip has 11 px for each estimate.
+// The position of each panel, from the bottom up, as shares of the height; the strip has 11 px per estimate.
 export function panels(height, estimates, shares) {
   const inner = Math.max(height - 50, 100);
   const counts = Math.min(0.2, 90 / inner);
@@ -18,7 +18,7 @@ export function panels(height, estimates, shares) {
   return {counts: [0, counts], strip, shares: share, main, tall: (main[1] - main[0]) * inner};
 }
 
-// What the panel must show: values, bounds and limits that are in the range of time.
+// The value range of the main panel: values, bounds and limits in the displayed time range.
 export function valueRange(series, limits, view, log) {
   let [low, high] = [Infinity, -Infinity];
   const take = (value) => {
@@ -27,12 +27,12 @@ export function valueRange(series, limits, view, log) {
     high = Math.max(high, value);
   };
   for (const estimate of series) {
-    estimate.values.forEach((value, at) => {
-      if (!inside(view, at)) return;
+    estimate.values.forEach((value, index) => {
+      if (!inside(view, index)) return;
       take(value);
-      // one wide interval must not flatten all the rest
-      if (value !== null && estimate.high[at] !== null && estimate.high[at] < value * 20) take(estimate.high[at]);
-      if (value !== null && estimate.low[at] !== null && (!log || estimate.low[at] > value / 20)) take(estimate.low[at]);
+      // one wide interval must not flatten all others
+      if (value !== null && estimate.high[index] !== null && estimate.high[index] < value * 20) take(estimate.high[index]);
+      if (value !== null && estimate.low[index] !== null && (!log || estimate.low[index] > value / 20)) take(estimate.low[index]);
     });
   }
   for (const limit of limits) take(limit.value);
@@ -43,7 +43,7 @@ export function valueRange(series, limits, view, log) {
 }
 
 export function shareRange(series, view) {
-  const values = series.flatMap((estimate) => [...estimate.low, ...estimate.high].filter((value, at) => value !== null && inside(view, at % view.moments.length)));
+  const values = series.flatMap((estimate) => [...estimate.low, ...estimate.high].filter((value, index) => value !== null && inside(view, index % view.moments.length)));
   if (values.length === 0) return {range: [0, 1]};
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const room = Math.max((high - low) * 0.15, 0.0005);

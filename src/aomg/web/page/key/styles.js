@@ -1,30 +1,30 @@
-// What the lines of a key look like, and what is said of the ways in which its estimates were found.
+// Styles of a key's lines, and descriptions of the estimates' methods.
 
-// Every line differs in dash or width too: colours are never needed to tell them apart.
+// Lines also differ in dash or width: colours alone are never needed.
 export const STYLES = [
   {dash: "2px,2px", width: 1.8}, {dash: "8px,3px", width: 1.8}, {dash: "solid", width: 2.4}, {dash: "solid", width: 1.1}, {dash: "9px,3px,2px,3px", width: 2},
 ];
-// How each estimate was found, in the order of trust; the strip has a colour, and a gap or none, for each.
+// The methods, most accurate first; the strip shows each with its own colour and dash.
 export const METHODS = {
-  exact: {said: "certified: right to its last digit", series: 0, dash: "solid"},
-  band: {said: "from fine counts around the quantile", series: 1, dash: "solid"},
-  envelope: {said: "from coarse counts that bound every quantile", series: 2, dash: "6px,2px"},
-  mean: {said: "the mean of the sub-windows' quantiles (Level 2)", series: 3, dash: "3px,2px"},
-  "top-k": {said: "from the kept largest values (few-k)", series: 4, dash: "solid"},
-  "sample-k": {said: "from a sample of the tail, as it is bursty (few-k)", series: 4, dash: "4px,2px"},
-  sketch: {said: "by another sketch, which promises nothing", series: 2, dash: "2px,2px"},
+  exact: {meaning: "its leading digits are those of the exact quantile", series: 0, dash: "solid"},
+  band: {meaning: "from fine-grained counts around the quantile", series: 1, dash: "solid"},
+  envelope: {meaning: "from coarse counts that bound the quantile", series: 2, dash: "6px,2px"},
+  mean: {meaning: "mean of the sub-windows' quantiles (Level 2)", series: 3, dash: "3px,2px"},
+  "top-k": {meaning: "from the stored largest values (few-k)", series: 4, dash: "solid"},
+  "sample-k": {meaning: "from a sample of the tail, because of a burst (few-k)", series: 4, dash: "4px,2px"},
+  sketch: {meaning: "from another sketch, without a guarantee", series: 2, dash: "2px,2px"},
 };
 
-// Its number among the colours of series, and its dash.
+// The number of its colour, and its dash.
 export function methodStyle(name) {
   return METHODS[name] ?? {series: 3, dash: "1px,2px"};
 }
 
-// The methods that occur, in the order of METHODS; others last.
+// The methods in the data, in the order of METHODS; others last.
 export function methodsIn(data) {
-  const found = new Set(data.estimates.flatMap((estimate) => estimate.methods).filter(Boolean));
+  const methods = new Set(data.estimates.flatMap((estimate) => estimate.methods).filter(Boolean));
   const known = Object.keys(METHODS);
-  return [...found].sort((one, other) => (known.indexOf(one) + 1 || 99) - (known.indexOf(other) + 1 || 99));
+  return [...methods].sort((one, other) => (known.indexOf(one) + 1 || 99) - (known.indexOf(other) + 1 || 99));
 }
 
 export function translucent(colour, alpha) {

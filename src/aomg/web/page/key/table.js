@@ -1,11 +1,11 @@
-// The newest points of a key as a table: for those who would rather read, or have it read to them.
+// The newest points of a key as a table, for readers and screen readers.
 
 import {element} from "../lib/element.js";
 import {estimate as textsOf, timeWithUtc, whole} from "../lib/format.js";
 
 const MOST = 50;
 
-// {place, show(data, unitOf)}. Rows are made only while it is open: nobody waits for what nobody sees.
+// {place, show(data, unitOf)}. Rows are created only while it is open.
 export function keyTable() {
   const head = element("thead");
   const body = element("tbody");
@@ -17,13 +17,13 @@ export function keyTable() {
   function fillIt() {
     if (!place.open || now === null) return;
     const {data, unitOf} = now;
-    const points = data.ends.map((_, at) => at).filter((at) => data.counts[at] !== null).slice(-MOST).reverse();
-    caption.textContent = `The newest ${points.length} points that are shown, newest first`;
+    const points = data.ends.map((_, index) => index).filter((index) => data.counts[index] !== null).slice(-MOST).reverse();
+    caption.textContent = `The newest ${points.length} displayed points, newest first`;
     head.replaceChildren(element("tr", null, element("th", {scope: "col"}, "Window ended"), data.estimates.map((estimate) => element("th", {scope: "col", class: "number"}, estimate.title)), element("th", {scope: "col", class: "number"}, "Events"), element("th", {scope: "col"}, "Burst")));
-    body.replaceChildren(...points.map((at) => element("tr", null, element("th", {scope: "row"}, timeWithUtc(data.ends[at])), data.estimates.map((estimate) => {
-      const {value, interval} = textsOf(estimate.values[at], estimate.low[at], estimate.high[at], unitOf(estimate.name));
-      return element("td", {class: "number"}, value, element("span", {class: "soft bounds"}, [interval, estimate.methods[at]].filter((one, place, all) => one && all.indexOf(one) === place).join(" · ")));
-    }), element("td", {class: "number"}, whole(data.counts[at])), element("td", null, data.bursts[at] ? "burst" : ""))));
+    body.replaceChildren(...points.map((index) => element("tr", null, element("th", {scope: "row"}, timeWithUtc(data.ends[index])), data.estimates.map((estimate) => {
+      const {value, interval} = textsOf(estimate.values[index], estimate.low[index], estimate.high[index], unitOf(estimate.name));
+      return element("td", {class: "number"}, value, element("span", {class: "soft bounds"}, [interval, estimate.methods[index]].filter((one, place, all) => one && all.indexOf(one) === place).join(" · ")));
+    }), element("td", {class: "number"}, whole(data.counts[index])), element("td", null, data.bursts[index] ? "burst" : ""))));
   }
 
   return {

@@ -1,21 +1,21 @@
-// The traces of a key's figure: quantiles with their bands, bursts, methods, limits. Times are milliseconds since 1970.
+// The traces of a key's figure: quantiles with intervals, bursts, methods, limits. Times are milliseconds since 1970.
 
 import {inside} from "./panels.js";
 import {methodsIn, methodStyle, translucent} from "./styles.js";
 import {asText} from "../lib/plot.js";
 
-// low..high as one polygon for each stretch without a gap. floor: what a logarithmic axis shows instead of 0 and less.
+// low..high as one polygon per stretch without a gap. floor: what a logarithmic axis shows instead of 0 and below.
 export function band(estimate, moments, yaxis, floor) {
   const x = [];
   const y = [];
-  const drawable = (at) => estimate.low[at] !== null && estimate.high[at] !== null && (floor === null || estimate.high[at] > 0);
+  const drawable = (index) => estimate.low[index] !== null && estimate.high[index] !== null && (floor === null || estimate.high[index] > 0);
   for (let begin = 0; begin < moments.length; begin++) {
     if (!drawable(begin)) continue;
     let stop = begin;
     while (stop < moments.length && drawable(stop)) stop++;
-    const low = (at) => (floor === null ? estimate.low[at] : Math.max(estimate.low[at], floor));
-    for (let at = begin; at < stop; at++) { x.push(moments[at]); y.push(estimate.high[at]); }
-    for (let at = stop - 1; at >= begin; at--) { x.push(moments[at]); y.push(low(at)); }
+    const low = (index) => (floor === null ? estimate.low[index] : Math.max(estimate.low[index], floor));
+    for (let index = begin; index < stop; index++) { x.push(moments[index]); y.push(estimate.high[index]); }
+    for (let index = stop - 1; index >= begin; index--) { x.push(moments[index]); y.push(low(index)); }
     x.push(moments[begin], null);
     y.push(estimate.high[begin], null);
     begin = stop;
@@ -28,8 +28,8 @@ export function band(estimate, moments, yaxis, floor) {
 
 export function line(estimate, moments, yaxis) {
   const {values} = estimate;
-  // a point between two gaps has no line: it gets a dot
-  const lonely = values.map((value, at) => value !== null && (values[at - 1] ?? null) === null && (values[at + 1] ?? null) === null);
+  // a point between two gaps has no line: draw a dot
+  const lonely = values.map((value, index) => value !== null && (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null);
   const dots = lonely.some(Boolean);
   return {
     type: "scatter", name: estimate.title, meta: `line ${estimate.name}`, x: moments, y: values, yaxis, mode: dots ? "lines+markers" : "lines", hoverinfo: "none",
@@ -41,16 +41,16 @@ export function line(estimate, moments, yaxis) {
 export function bursts(data, highest, view, look) {
   if (!highest) return [];
   const {moments} = view;
-  const found = indices(moments).filter((at) => data.bursts[at] && highest.values[at] !== null);
-  const many = found.filter((at) => inside(view, at)).length;
+  const marked = indices(moments).filter((index) => data.bursts[index] && highest.values[index] !== null);
+  const many = marked.filter((index) => inside(view, index)).length;
   return [{
     type: "scatter", name: "burst", meta: "burst", mode: "markers", hoverinfo: "skip", yaxis: highest.unit === "share" ? "y4" : "y",
-    x: found.map((at) => moments[at]), y: found.map((at) => highest.values[at]),
+    x: marked.map((index) => moments[index]), y: marked.map((index) => highest.values[index]),
     marker: {symbol: "diamond", size: many > 120 ? 4 : many > 40 ? 6 : 9, color: many > 40 ? look.series[3] : look.paper, line: {color: look.series[3], width: many > 40 ? 0 : 1.8}},
   }];
 }
 
-// A stretch for each run of one method; a trace for each method.
+// One trace per method, with a bar for each run of points with that method.
 export function strip(data, series, moments, look) {
   const half = typical(moments) / 2;
   return methodsIn(data).map((method) => {
@@ -81,12 +81,12 @@ export function limitTraces(limits, series, edges) {
   });
 }
 
-// How far points are from each other.
+// The median distance between points.
 function typical(moments) {
-  const steps = moments.slice(1).map((moment, at) => moment - moments[at]).filter((step) => step > 0).sort((a, b) => a - b);
+  const steps = moments.slice(1).map((moment, index) => moment - moments[index]).filter((step) => step > 0).sort((a, b) => a - b);
   return steps.length ? steps[Math.floor(steps.length / 2)] : 60000;
 }
 
 function indices(list) {
-  return list.map((_, at) => at);
+  return list.map((_, index) => index);
 }

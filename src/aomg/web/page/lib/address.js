@@ -1,9 +1,9 @@
-// What a view shows is in its address, so that it can be shared, restored and gone back to.
+// The state of a view is in its address: it can be shared, restored, and reached with the back button.
 
 import {queryText} from "./api.js";
 
 export class Address {
-  // go(href, push): how the page opens another address; given by app.js
+  // go(href, push): opens another address; from app.js
   constructor(go) {
     this.open = go;
     this.read();
@@ -18,15 +18,15 @@ export class Address {
     return this.parameters.get(name) ?? otherwise;
   }
 
-  // All parameters whose names begin so: labels("where.") of where.podset=6 is {podset: "6"}.
+  // All parameters with a prefix: labels("where.") of where.podset=6 is {podset: "6"}.
   labels(prefix) {
-    const found = {};
-    for (const [name, value] of this.parameters) if (name.startsWith(prefix)) found[name.slice(prefix.length)] = value;
-    return found;
+    const labels = {};
+    for (const [name, value] of this.parameters) if (name.startsWith(prefix)) labels[name.slice(prefix.length)] = value;
+    return labels;
   }
 
-  // Changes parameters of this view; null or "" removes one. By default a step that the back button undoes; with
-  // push = false it replaces the present one (typing, zooming). The view itself shows what changed.
+  // Changes parameters of this view; null or "" removes one. By default the back button undoes it; push = false replaces
+  // the current history item (typing, zooming). The view itself shows the change.
   change(changes, push = true) {
     for (const [name, value] of Object.entries(changes)) {
       if (value === null || value === undefined || value === "" || value === false) this.parameters.delete(name);
@@ -42,9 +42,9 @@ export class Address {
   }
 }
 
-// The address of a key's view. key: {podset: "6"}; a missing label (null) has no parameter of its own.
-export function keyAddress(query, key, at = null) {
-  const parameters = {query, at};
+// The address of a key's view. key: {podset: "6"}; a missing label value (null) has no parameter.
+export function keyAddress(query, key, end = null) {
+  const parameters = {query, at: end};
   for (const [name, value] of Object.entries(key)) if (value !== null) parameters[`key.${name}`] = value;
   return "/key" + queryText(parameters);
 }

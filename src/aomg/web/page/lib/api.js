@@ -1,9 +1,9 @@
-// Asking the server. Every failure is a Failure with what happened and what to do; a request that a newer one replaced
-// is Superseded, which views let pass.
+// Requests to the server. Every error is a Failure with a message and what to do; a request that a newer one replaced
+// is Superseded, which views ignore.
 
 export class Failure extends Error {
-  constructor(what, whatToDo, status) {
-    super(what);
+  constructor(message, whatToDo, status) {
+    super(message);
     this.whatToDo = whatToDo;
     this.status = status;
   }
@@ -11,20 +11,20 @@ export class Failure extends Error {
 
 export class Superseded extends Error {}
 
-// The text after "?" of parameters: {query: "inbound", "where.podset": "6", burst: true}. Empty ones are left out.
+// The query string of parameters: {query: "inbound", "where.podset": "6", burst: true}. Leaves out empty ones.
 export function queryText(parameters) {
   const pairs = parameters instanceof URLSearchParams ? parameters : Object.entries(parameters ?? {});
-  const kept = new URLSearchParams();
+  const filled = new URLSearchParams();
   for (const [name, value] of pairs) {
     const none = value === null || value === undefined || value === false;
-    if (!none && (value !== "" || name.startsWith("key."))) kept.append(name, value); // an empty label is a label
+    if (!none && (value !== "" || name.startsWith("key."))) filled.append(name, value); // an empty label is a label
   }
-  const text = kept.toString();
+  const text = filled.toString();
   return text === "" ? "" : `?${text}`;
 }
 
 // const ask = asker();  await ask("/api/keys", {query: "inbound"}, "rows")
-// A later call with the same third argument ends an earlier one that still runs. ask.end() ends them all.
+// A call aborts an earlier one with the same third argument that still runs. ask.end() aborts all.
 export function asker() {
   const running = new Map();
   async function ask(path, parameters, slot = path) {
@@ -51,20 +51,20 @@ async function read(address, signal) {
     if (answer.ok) return await answer.json();
   } catch (error) {
     if (signal.aborted) throw new Superseded();
-    throw new Failure("The server does not answer.", "Look whether aomg still runs, in the terminal where it was started. This page goes on by itself as soon as it does.");
+    throw new Failure("The server does not respond.", "Check that aomg is still running in its terminal. This page reconnects by itself.");
   }
-  let told = {};
+  let problem = {};
   try {
-    told = await answer.json();
+    problem = await answer.json();
   } catch {
     if (signal.aborted) throw new Superseded();
   }
   if (answer.status === 401) {
-    throw new Failure(told.error ?? "The server asks for a token.", told.what_to_do ?? "Load the page again and sign in.", 401);
+    throw new Failure(problem.error ?? "The server needs a token.", problem.what_to_do ?? "Reload the page and log in.", 401);
   }
   throw new Failure(
-    told.error ?? `The server answered with ${answer.status}.`,
-    told.what_to_do ?? "Load the page again; if it stays so, look at what aomg wrote in its terminal.",
+    problem.error ?? `The server responded with status ${answer.status}.`,
+    problem.what_to_do ?? "Reload the page; if it fails again, check the output of aomg in its terminal.",
     answer.status,
   );
 }

@@ -1,20 +1,20 @@
-// Elements with text in them. Strings become text nodes, never HTML: a label of the data cannot do anything.
+// Creates and updates elements. Strings become text nodes, never HTML: a label in the data cannot inject anything.
 
 const OF_SVG = new Set(["svg", "path", "circle", "line", "rect", "g", "polyline"]);
 
 // element("a", {class: "name", href: "/key", onclick: open}, "text", otherElement, null)
 // Properties that are null, undefined or false are left out; true is an empty attribute; on... are listeners;
-// `style` is an object of CSS properties (set one by one: style attributes are not allowed by the policy).
+// `style` is an object of CSS properties (set one by one: the content security policy forbids style attributes).
 export function element(tag, properties, ...children) {
-  const made = OF_SVG.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  const node = OF_SVG.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(properties ?? {})) {
     if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (name === "style") for (const [property, text] of Object.entries(value)) made.style.setProperty(property, text);
-    else made.setAttribute(name, value === true ? "" : value);
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "style") for (const [property, text] of Object.entries(value)) node.style.setProperty(property, text);
+    else node.setAttribute(name, value === true ? "" : value);
   }
-  fill(made, children);
-  return made;
+  fill(node, children);
+  return node;
 }
 
 // Appends texts and elements, also in lists; null, undefined and false are left out.
@@ -25,7 +25,7 @@ export function fill(place, children) {
   }
 }
 
-// Writes text only where it differs, into the text node that is there: a selection in unchanged text stays.
+// Writes text only if it differs, into the existing text node: a selection in unchanged text stays.
 export function write(place, text) {
   const node = place.firstChild;
   if (node !== null && node.nodeType === Node.TEXT_NODE && node === place.lastChild) {
@@ -33,7 +33,7 @@ export function write(place, text) {
   } else if (text !== "" || node !== null) place.textContent = text;
 }
 
-// Sets or removes an attribute, only where it differs.
+// Sets or removes an attribute, only if it differs.
 export function mark(place, name, value) {
   if (value === null || value === undefined || value === false) {
     if (place.hasAttribute(name)) place.removeAttribute(name);
@@ -43,7 +43,7 @@ export function mark(place, name, value) {
   }
 }
 
-// A part of the page that says what is the matter and what to do: empty, wrong, not there yet.
-export function notice(title, what, ...more) {
-  return element("section", {class: "notice"}, element("h2", null, title), what ? element("p", null, what) : null, ...more);
+// A message in place of content: what happened, and what to do.
+export function notice(title, text, ...more) {
+  return element("section", {class: "notice"}, element("h2", null, title), text ? element("p", null, text) : null, ...more);
 }

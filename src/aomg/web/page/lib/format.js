@@ -1,23 +1,23 @@
-// How numbers and times are shown: with units, three digits, intervals rounded outwards, the viewer's zone and UTC.
+// Formats numbers and times: units, three digits, intervals rounded outwards, the viewer's time zone and UTC.
 
 import {element} from "./element.js";
 
 // Nanoseconds. Whole numbers, so that a change of the unit is exact.
 const UNITS = {us: 1000, ms: 1e6, s: 1e9};
-// below 1,000 of a unit it is shown in that unit, of longer ones from two on
+// name, length, and the smallest value shown in that unit: from 1 up to seconds, from 2 for minutes, hours and days
 const STEPS = [["ns", 1, 1], ["µs", 1000, 1000], ["ms", 1e6, 1e6], ["s", 1e9, 1e9], ["min", 6e10, 12e10], ["h", 36e11, 72e11], ["d", 864e11, 1728e11]];
 const SECONDS_AND_LESS = STEPS.slice(0, 4);
 const AS_IT_IS = [1, 1];
 const NOTHING = "–";
-// The ends of an interval are told with seven digits, rounded outwards: those of one number are at most so far apart.
+// The API rounds the ends of an interval outwards to seven digits: those of an exact number are at most this far apart.
 const SEVEN_DIGITS = 2.1e-6;
 const MOST_DIGITS = 7;
 
 // -- Numbers with an interval ------------------------------------------------------------------------------------------
 
-// The texts of a value and its interval: {value, low, high, places}. The rule, with its reasons, is that of
-// src/aomg/numbers.py, to the same characters: value, low and high have the same decimals, low is rounded down and high
-// up, and the value is the nearest number of so many decimals in low..high; there are more decimals where there is none.
+// The texts of a value and its interval: {value, low, high, places}. The rule is that of src/aomg/numbers.py, to the same
+// characters: value, low and high have the same decimals, low is rounded down and high up, and the value is the nearest
+// number with these decimals in low..high; if there is none, there are more decimals.
 // scale: numerator and denominator that numbers are multiplied with.
 export function shown(value, low, high, {digits = 3, scale = AS_IT_IS, padded = true, grouped = true, missing = NOTHING} = {}) {
   const parts = [value, low, high].map(decimal);
@@ -38,7 +38,7 @@ export function shown(value, low, high, {digits = 3, scale = AS_IT_IS, padded = 
   };
 }
 
-// Numbers n * 10^power * scale, rounded to places behind the point. All of it is done in integers: exact.
+// Numbers n * 10^power * scale, rounded to decimal places. Exact: computed in integers.
 class Decimals {
   #main;
   #power;
@@ -46,7 +46,7 @@ class Decimals {
   #order;
   #exponential;
 
-  // main: the number whose size decides how many places there are.
+  // main: the number whose size decides the number of places.
   constructor(main, power, scale) {
     this.#main = main < 0n ? -main : main;
     this.#power = power;
@@ -55,7 +55,7 @@ class Decimals {
     this.#exponential = this.#order < -6 || this.#order > 11;
   }
 
-  // The places that give the main number so many digits, after rounding: 0.9996 is 1.00.
+  // The places that give the main number these digits, after rounding: 0.9996 is 1.00.
   places(digits) {
     if (this.#main === 0n) return 0;
     let places = digits - 1 - this.#order;
@@ -86,7 +86,7 @@ class Decimals {
     return above < 2n * below && [value, low, high].some((number) => this.down(number, places) !== this.up(number, places));
   }
 
-  // The units that are nearest to a value and lie between low and high, with so many places or more.
+  // The units nearest to a value that lie between low and high, with these places or more.
   inside(value, low, high, places) {
     if (low !== null && high !== null && low <= value && value <= high) {
       while (this.up(low, places) > this.down(high, places)) places += 1; // low < high: there is some such number
@@ -97,7 +97,7 @@ class Decimals {
     return [units, places];
   }
 
-  // A number in units of the last place, and the places: the most digits but for zeros at the end.
+  // A number in units of the last place, and the places: the most digits, without trailing zeros.
   oneNumber(number, places) {
     let more = Math.max(places, this.places(MOST_DIGITS));
     let units = this.nearest(number, more);
@@ -136,7 +136,7 @@ class Decimals {
   }
 }
 
-// A number as it is written: digits and a power of ten; null for what is none.
+// The decimal of a number: digits and a power of ten; null if it is not finite.
 function decimal(number) {
   if (!Number.isFinite(number)) return null;
   const [digits, power = "0"] = String(number).split("e");
@@ -153,7 +153,7 @@ function larger(one, other) {
 
 // -- Quantities --------------------------------------------------------------------------------------------------------
 
-// In which unit a number is shown: {name, scale}, for shown().
+// The unit to show a number in: {name, scale}, for shown().
 export function unitOf(number, unit, steps = STEPS) {
   if (unit === "share") return {name: "%", scale: [100, 1]};
   const own = UNITS[unit];
@@ -164,8 +164,8 @@ export function unitOf(number, unit, steps = STEPS) {
   return {name, scale: [own, length]};
 }
 
-// A value with its interval in the unit that suits the value: {value: "4.213 ms", interval: "4.210..4.219"}. The interval
-// is "exact" where both ends are one number, and "" where it is not known.
+// A value with its interval in the best unit for the value: {value: "4.213 ms", interval: "4.210..4.219"}. The interval
+// is "exact" if both ends are equal, and "" if it is unknown.
 export function estimate(value, low, high, unit = null) {
   if (!Number.isFinite(low) || !Number.isFinite(high)) return {value: quantity(value, unit), interval: ""};
   const exact = high - low <= SEVEN_DIGITS * Math.max(Math.abs(low), Math.abs(high));
@@ -174,23 +174,23 @@ export function estimate(value, low, high, unit = null) {
   return {value: texts.value, interval: exact ? "exact" : `${texts.low}..${texts.high}`};
 }
 
-// 4213 us is "4.21 ms"; 1234567 without a unit is "1,234,567"; 0.98234 of a share is "98.2 %". For what has no interval.
+// 4213 us is "4.21 ms"; 1234567 without a unit is "1,234,567"; 0.98234 of a share is "98.2 %". For values without interval.
 export function quantity(number, unit = null) {
   return inUnit(number, null, null, unit).value;
 }
 
-// A value whose interval is not at hand, with all its digits: rounding could leave the interval.
+// A value without its interval, with all its digits: rounding could move it outside of the interval.
 export function unrounded(number, unit = null) {
   return inUnit(number, number, number, unit).value;
 }
 
 function inUnit(value, low, high, unit) {
   const main = value || Math.max(Math.abs(low ?? 0), Math.abs(high ?? 0));
-  // near to all, the last digits are what matters
+  // close to 100 %, the last digits matter
   const digits = unit === "share" && main > 0.99 && main < 1 ? 4 : 3;
   let {name, scale} = unitOf(main, unit);
   let texts = shown(value, low, high, {digits, scale});
-  // Decimals of minutes, hours and days may never end, however many there are.
+  // decimals of minutes, hours and days may never end
   if (["min", "h", "d"].includes(name) && texts.places > digits) {
     ({name, scale} = unitOf(main, unit, SECONDS_AND_LESS));
     texts = shown(value, low, high, {digits, scale});
@@ -228,12 +228,12 @@ export function whole(number) {
   return fixed(number, 0);
 }
 
-// As quantity, without zeros at the end: "2 ms". For ticks.
+// As quantity, without trailing zeros: "2 ms". For ticks.
 export function tick(number, unit = null) {
   return quantity(number, unit).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 }
 
-// 1234567 is "1.23 M": for narrow places.
+// 1234567 is "1.23 M": for narrow columns.
 export function brief(number) {
   if (number === null || number === undefined) return NOTHING;
   for (const [size, name] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
@@ -276,10 +276,10 @@ const dayAndYear = new Intl.DateTimeFormat("en-GB", {day: "numeric", month: "sho
 const utcClock = new Intl.DateTimeFormat("en-GB", {hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: "UTC"});
 const utcDay = new Intl.DateTimeFormat("en-GB", {day: "numeric", month: "short", timeZone: "UTC"});
 
-// The viewer's clock never differs from UTC: then there is no need to show both.
+// Whether the viewer's time zone is UTC: then only one time is shown.
 export const isUtc = ["UTC", "Etc/UTC", "Etc/GMT", "GMT", "Etc/UCT", "UCT", "Zulu"].includes(zone);
 
-// "UTC+2" at a time: zones change in summer.
+// "UTC+2" at a time: offsets change in summer.
 export function offset(date = new Date()) {
   const minutes = -date.getTimezoneOffset();
   if (minutes === 0) return "UTC";
@@ -288,7 +288,7 @@ export function offset(date = new Date()) {
   return `UTC${minutes < 0 ? "−" : "+"}${Math.floor(size / 60)}${rest}`;
 }
 
-// "09:15:30", with the day where it is not today's.
+// "09:15:30", with the day if it is not today.
 export function time(text) {
   if (text === null || text === undefined) return NOTHING;
   const date = new Date(text);
@@ -298,7 +298,7 @@ export function time(text) {
   return `${(date.getFullYear() === now.getFullYear() ? day : dayAndYear).format(date)}, ${clock.format(date)}`;
 }
 
-// "07:15:30 UTC", with the day where it differs from the viewer's.
+// "07:15:30 UTC", with the day if it differs from the viewer's.
 export function utc(text) {
   if (text === null || text === undefined) return "";
   const date = new Date(text);
@@ -313,7 +313,7 @@ export function timeWithUtc(text) {
   return isUtc ? `${time(text)} UTC` : `${time(text)} (${utc(text)})`;
 }
 
-// A <time> element: the viewer's time, with UTC beside it, or (beside = false) when pointed at.
+// A <time> element: the viewer's time, with UTC beside it, or (beside = false) as a tooltip.
 export function when(text, beside = false) {
   if (text === null || text === undefined) return document.createTextNode(NOTHING);
   return element("time", {datetime: text, title: `${text} (UTC)`}, beside ? timeWithUtc(text) : time(text));
@@ -326,14 +326,14 @@ export function keyText(key, names = false) {
   return Object.entries(key).map(([name, value]) => (names ? `${name} ${value ?? NOTHING}` : value === "" ? "“”" : value ?? NOTHING)).join(" · ") || "all";
 }
 
-// The unit in which quantity() and estimate() show an estimate of a query: shares (below_500) have none of their own.
+// The unit of an estimate, for quantity() and estimate(): shares (below_500) are in percent.
 export function unitFor(query, estimate) {
-  const found = query?.estimates.find((one) => one.name === estimate);
-  return found && found.quantile === null ? "share" : query?.unit ?? null;
+  const described = query?.estimates.find((one) => one.name === estimate);
+  return described && described.quantile === null ? "share" : query?.unit ?? null;
 }
 
-// What is looked at unless something else is asked: p99, or the highest quantile, or the first estimate; null without any.
-export function usualEstimate(query) {
+// The default estimate: p99, or the highest quantile, or the first estimate; null if there is none.
+export function defaultEstimate(query) {
   const quantiles = query.estimates.filter((one) => one.quantile !== null);
   return (quantiles.find((one) => one.name === "p99") ?? quantiles.at(-1) ?? query.estimates[0])?.name ?? null;
 }
@@ -342,12 +342,12 @@ export function titleOf(query, estimate) {
   return query?.estimates.find((one) => one.name === estimate)?.title ?? estimate;
 }
 
-// "firing", "pending", "resolved", "burst": a shape and a word, so that no colour is needed.
+// "firing", "pending", "resolved", "burst": a shape and a word, not only a colour.
 export function stateMark(state, word = state) {
   return element("span", {class: "mark", "data-state": state}, word);
 }
 
-// A text as a sentence: a capital letter first, a full stop at the end.
+// A text as a sentence: with a capital letter and a full stop.
 export function sentence(text) {
   const trimmed = String(text ?? "").trim();
   if (trimmed === "") return "";

@@ -1,4 +1,4 @@
-// What the server tells by itself: that something changed. The connection is kept up, and its state can be seen.
+// Keeps the event stream open, notifies listeners of new data, and tracks the connection's state.
 
 import {asker, Failure, Superseded} from "./api.js";
 import {Stream} from "./stream.js";
@@ -6,32 +6,32 @@ import {Stream} from "./stream.js";
 const LOOK_EVERY = 10000;
 const LATE_AFTER = 1000;
 
-// live.status: the newest /api/status; live.state: "connecting", "live" or "lost"; live.failure: why the newest status
-// could not be had, or null; live.version: the newest that was told.
+// live.status: the newest /api/status; live.state: "connecting", "live" or "lost"; live.failure: why the last request for
+// the status failed, or null; live.version: the newest version that the server reported.
 export const live = {status: null, state: "connecting", failure: null, version: null};
 
 const ask = asker();
-const told = new Set();
+const listeners = new Set();
 const stream = new Stream(hear);
 let asking = null;
 
 // Calls back with "changed" (there is new data), "status" (live.status is newer) or "state" (of the connection).
 export function listen(callback) {
-  told.add(callback);
-  return () => told.delete(callback);
+  listeners.add(callback);
+  return () => listeners.delete(callback);
 }
 
-function tell(what) {
-  for (const callback of [...told]) callback(what);
+function notify(change) {
+  for (const callback of [...listeners]) callback(change);
 }
 
-// The newest status. Calls while one is on its way wait for that one.
+// The newest status. Calls during a pending request wait for that one.
 export function status() {
   asking ??= (async () => {
     try {
       live.status = await ask("/api/status", null, "status");
       live.failure = null;
-      tell("status");
+      notify("status");
       return live.status;
     } catch (error) {
       if (error instanceof Superseded) return live.status;
@@ -47,31 +47,31 @@ export function status() {
 function become(state) {
   if (live.state === state) return;
   live.state = state;
-  tell("state");
+  notify("state");
 }
 
 function hear({what, version, again}) {
   if (what === "lost") {
     become("lost");
-    status().catch(() => tell("state")); // why: does it not answer, or does it ask for another token?
+    status().catch(() => notify("state")); // find out why: no response, or another token?
     return;
   }
   become("live");
   if (what !== "changed") return;
-  // the first event tells of what was just asked for; after a lost connection the same number may mean other data
+  // the first event reports data that was just loaded; after a lost connection the same number may mean other data
   const known = live.version === null ? live.status?.version : again ? live.version : null;
   live.version = version;
-  if (version !== known) tell("changed");
+  if (version !== known) notify("changed");
 }
 
-// Results may become stale without any event, and a proxy, or another tab, may keep a dead stream: so we also look.
+// Polls as well: results may become stale without any event, and a proxy or another tab may keep a dead stream.
 async function look() {
   if (document.hidden) return;
   const before = live.version;
   try {
     await status();
   } catch {
-    tell("state");
+    notify("state");
     return;
   }
   const {version} = live.status;
@@ -79,14 +79,14 @@ async function look() {
   await new Promise((done) => setTimeout(done, LATE_AFTER)); // the event may be on its way
   if (document.hidden || live.version !== before) return;
   live.version = version;
-  tell("changed");
+  notify("changed");
   stream.again();
 }
 
 function inSight() {
   if (!stream.runs) stream.start();
   else if (live.state === "lost") stream.hurry();
-  tell("changed");
+  notify("changed");
 }
 
 function outOfSight() {

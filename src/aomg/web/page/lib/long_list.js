@@ -1,26 +1,26 @@
-// A list of any length of which only the rows in sight are in the page; the others are asked for in blocks as they
-// come into sight. A row's element belongs to a key as long as it is in sight: focus and selections stay with it.
+// A virtual list: only visible rows are in the page; others are requested in blocks when they scroll into view. While a
+// row is visible, its element belongs to one key: focus and selections stay with it.
 
 import {mark} from "./element.js";
 
 export const BLOCK = 100;
 const AROUND = 6;
 
-// scroll: the element that scrolls; all: as high as all rows, in it; seen: the rows in sight, in that.
+// scroll: the element that scrolls; all: inside it, as high as all rows; visible: inside that, with the visible rows.
 // make() -> an element with a link in it; fill(element, data or null); identity(data) -> text
-// fetch(offset) -> {matching, rows} or null where it was superseded; changed(answer) after each; failed(error)
-export class Rows {
-  constructor({scroll, all, seen, make, fill, identity, fetch, changed, failed}) {
-    Object.assign(this, {scroll, all, seen, make, fill, identity, fetch, changed, failed});
+// fetch(offset) -> {matching, rows}, or null if superseded; changed(answer) after each; failed(error)
+export class LongList {
+  constructor({scroll, all, visible, make, fill, identity, fetch, changed, failed}) {
+    Object.assign(this, {scroll, all, visible, make, fill, identity, fetch, changed, failed});
     this.blocks = new Map();
-    this.asked = new Set();
+    this.requested = new Set();
     this.inSight = new Map(); // identity -> element
     this.free = [];
     this.matching = 0;
     this.current = 0; // the row that Tab reaches
     this.question = 0;
     this.frame = 0;
-    this.kept = 0; // where to scroll to as soon as the list is long enough
+    this.scrollTarget = 0; // where to scroll as soon as the list is long enough
     scroll.addEventListener("scroll", () => this.soon(), {passive: true});
     scroll.addEventListener("keydown", (event) => this.key(event));
     scroll.addEventListener("focusin", (event) => {
@@ -32,18 +32,18 @@ export class Rows {
     this.measure();
   }
 
-  // Another question: from the top, unless told where to begin. Returns when the first rows are there.
+  // Loads another list, from the top or a given scroll position. Returns when the first rows are loaded.
   async reset(top = 0) {
     this.question += 1;
-    this.asked.clear();
+    this.requested.clear();
     this.current = 0;
-    this.kept = top;
+    this.scrollTarget = top;
     const done = await this.load([...new Set(this.wanted(top))]);
     if (done && top === 0) this.scroll.scrollTop = 0;
     return done;
   }
 
-  // The same question, newer answers for what is in sight; what is not is asked again when it comes into sight.
+  // Reloads the visible rows; the others are requested again when they scroll into view.
   async refresh() {
     return this.load(this.wanted());
   }
@@ -60,7 +60,7 @@ export class Rows {
       const answers = await Promise.all(blocks.map((block) => this.fetch(block * BLOCK)));
       if (question !== this.question || answers.some((answer) => !answer)) return false;
       this.blocks = new Map(blocks.map((block, position) => [block, answers[position].rows]));
-      this.asked.clear();
+      this.requested.clear();
       this.take(answers.at(-1));
       return true;
     } catch (error) {
@@ -71,7 +71,7 @@ export class Rows {
 
   async more(block) {
     const question = this.question;
-    this.asked.add(block);
+    this.requested.add(block);
     try {
       const answer = await this.fetch(block * BLOCK);
       if (!answer || question !== this.question) return;
@@ -80,7 +80,7 @@ export class Rows {
     } catch (error) {
       if (question === this.question) this.failed(error);
     } finally {
-      this.asked.delete(block);
+      this.requested.delete(block);
     }
   }
 
@@ -90,7 +90,7 @@ export class Rows {
     this.measure();
   }
 
-  // The height of rows and of the list is read here only, so that scrolling never makes the browser lay out twice.
+  // Heights are read here only, so that scrolling never forces the browser to lay out twice.
   measure() {
     const style = getComputedStyle(this.scroll);
     this.height = parseFloat(style.getPropertyValue("--row")) || 44;
@@ -101,9 +101,9 @@ export class Rows {
       this.all.style.height = whole;
       this.view = this.scroll.clientHeight;
     }
-    if (this.kept > 0 && this.matching > 0) {
-      this.scroll.scrollTop = this.kept;
-      this.kept = 0;
+    if (this.scrollTarget > 0 && this.matching > 0) {
+      this.scroll.scrollTop = this.scrollTarget;
+      this.scrollTarget = 0;
     }
     this.render();
   }
@@ -130,35 +130,35 @@ export class Rows {
     });
   }
 
-  at(position) {
+  dataOf(position) {
     return this.blocks.get(Math.floor(position / BLOCK))?.[position % BLOCK] ?? null;
   }
 
   render() {
     const [first, last] = this.range();
-    const focused = this.seen.contains(document.activeElement) ? document.activeElement.closest(".row") : null;
-    const held = focused ?? this.selected();
+    const focused = this.visible.contains(document.activeElement) ? document.activeElement.closest(".row") : null;
+    const fixedRow = focused ?? this.selected();
     const before = this.inSight;
-    const shown = new Map();
+    const byName = new Map();
     const order = [];
     for (let position = first; position < last; position++) {
-      const data = this.at(position);
+      const data = this.dataOf(position);
       let name = data === null ? `#${position}` : this.identity(data);
-      if (shown.has(name)) name += `#${position}`; // blocks of different times may both have a key
-      // a row that waited for its data keeps its element when the data comes
+      if (byName.has(name)) name += `#${position}`; // blocks of different times may both have a key
+      // a row that waited for its data keeps its element when the data arrives
       const old = before.has(name) ? name : data !== null && before.has(`#${position}`) ? `#${position}` : null;
       const row = old === null ? null : before.get(old);
       if (row !== null) before.delete(old);
-      shown.set(name, row);
+      byName.set(name, row);
       order.push([name, position, data]);
-      if (data === null && !this.asked.has(Math.floor(position / BLOCK))) this.more(Math.floor(position / BLOCK));
+      if (data === null && !this.requested.has(Math.floor(position / BLOCK))) this.more(Math.floor(position / BLOCK));
     }
     const gone = [...before.values()];
     const lost = focused !== null && gone.includes(focused);
     if (lost) this.scroll.focus({preventScroll: true});
     const rows = order.map(([name, position, data]) => {
-      const row = shown.get(name) ?? gone.pop() ?? this.free.pop() ?? this.make();
-      shown.set(name, row);
+      const row = byName.get(name) ?? gone.pop() ?? this.free.pop() ?? this.make();
+      byName.set(name, row);
       row.position = position;
       this.fill(row, data);
       mark(row, "aria-rowindex", position + 2);
@@ -169,10 +169,10 @@ export class Rows {
       this.free.push(row);
     }
     this.free.length = Math.min(this.free.length, 40);
-    this.order(rows, rows.indexOf(held));
-    this.inSight = shown;
+    this.order(rows, rows.indexOf(fixedRow));
+    this.inSight = byName;
     const shift = `translateY(${first * this.height}px)`;
-    if (this.seen.style.transform !== shift) this.seen.style.transform = shift;
+    if (this.visible.style.transform !== shift) this.visible.style.transform = shift;
     this.point(Math.min(Math.max(this.current, first), Math.max(last - 1, 0)), false);
     if (lost && focused.isConnected === false) {
       const instead = rows.find((row) => row.position === focused.position);
@@ -180,11 +180,11 @@ export class Rows {
     }
   }
 
-  // Puts the rows in order without moving the one that has the focus or a selection: moved, it would lose them.
+  // Orders the rows without moving the one with the focus or a selection: it would lose them.
   order(rows, fixed) {
     const from = fixed < 0 ? 0 : fixed;
     if (rows.length === 0) return;
-    if (fixed < 0 && this.seen.firstElementChild !== rows[0]) this.seen.prepend(rows[0]);
+    if (fixed < 0 && this.visible.firstElementChild !== rows[0]) this.visible.prepend(rows[0]);
     for (let position = from; position > 0; position--) {
       if (rows[position].previousElementSibling !== rows[position - 1]) rows[position].before(rows[position - 1]);
     }
@@ -195,12 +195,12 @@ export class Rows {
 
   selected() {
     const selection = getSelection();
-    if (!selection || selection.isCollapsed || !this.seen.contains(selection.anchorNode)) return null;
+    if (!selection || selection.isCollapsed || !this.visible.contains(selection.anchorNode)) return null;
     const node = selection.anchorNode;
     return (node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement).closest(".row");
   }
 
-  // One row is reached by Tab; arrows go on from it.
+  // Tab reaches one row; arrow keys move from there.
   point(position, chosen = true) {
     if (chosen) this.current = position;
     for (const row of this.inSight.values()) mark(row.querySelector("a"), "tabindex", row.position === position ? "0" : "-1");
@@ -213,7 +213,7 @@ export class Rows {
     if (step === undefined || this.matching === 0) return;
     event.preventDefault();
     const focused = document.activeElement.closest(".row");
-    const from = focused && this.seen.contains(focused) ? focused.position : this.current - Math.sign(step);
+    const from = focused && this.visible.contains(focused) ? focused.position : this.current - Math.sign(step);
     const to = Math.min(Math.max(from + step, 0), this.matching - 1);
     const top = to * this.height;
     const bottom = top + this.height;

@@ -1,25 +1,25 @@
-// A line of a few dozen numbers, as tiny SVG: one path and one point for the newest.
+// Sparklines: a few dozen numbers as a small SVG, with a point for the newest.
 
 import {element, mark} from "./element.js";
 
 const WIDTH = 100;
 const HEIGHT = 28;
 const EDGE = 3;
-// The scale spans at least this share of the highest value: the noise of a calm key does not look like a storm.
+// The scale spans at least this share of the highest value, so that the noise of a quiet key stays small.
 const LEAST_SPAN = 0.5;
 
 export function sparkline() {
   const path = element("path");
   const point = element("circle", {r: 2.2});
   const svg = element("svg", {class: "spark", "aria-hidden": "true", focusable: "false"}, path, point);
-  return {svg, path, point, shown: null};
+  return {svg, path, point, drawn: null};
 }
 
-// Draws values, oldest first; null is a gap. `wide` is the width in pixels. Touches the page only where it differs.
+// Draws values, oldest first; null is a gap. `wide` is the width in pixels. Changes the page only if the line differs.
 export function drawSpark(spark, values, wide = WIDTH) {
   const drawn = line(values ?? [], wide);
-  if (spark.shown === drawn.d) return;
-  spark.shown = drawn.d;
+  if (spark.drawn === drawn.d) return;
+  spark.drawn = drawn.d;
   mark(spark.path, "d", drawn.d);
   mark(spark.point, "hidden", drawn.last === null);
   mark(spark.point, "cx", drawn.last?.[0]);
@@ -48,7 +48,7 @@ export function line(values, wide) {
     }
     const x = round(values.length > 1 ? EDGE + position * step : wide / 2);
     const y = round(HEIGHT - EDGE - ((value - bottom) / span) * (HEIGHT - 2 * EDGE));
-    // a number between two gaps is a line without length, which round ends show as a point
+    // a number between two gaps is a line of length 0, which round line caps draw as a point
     const alone = !drawing && (position + 1 === values.length || values[position + 1] === null);
     d += drawing ? `L${x} ${y}` : `M${x} ${y}${alone ? "h0" : ""}`;
     drawing = true;

@@ -1,19 +1,19 @@
-// The stream of events, one for all tabs: browsers allow six connections to a server, and a stream holds one of them.
+// One event stream for all tabs: browsers allow six connections to a server, and a stream takes one of them.
 //
-// Of the tabs in sight, one has the browser's lock of this name. It has the stream, and passes on what it hears. Where
-// it is closed, crashes or goes out of sight, the browser gives the lock to the next tab. Where there are no locks
-// (browsers have them for localhost and TLS only) every tab in sight has a stream of its own. Tabs out of sight have none.
+// One of the visible tabs holds a Web Lock. It opens the stream and forwards events to the others. If it is closed,
+// crashes or is hidden, the browser gives the lock to the next tab. Without Web Locks (browsers offer them for localhost
+// and TLS only) every visible tab has its own stream. Hidden tabs have none.
 
 const NAME = "aomg events";
 const AGAIN_AFTER = [1000, 1000, 2000, 3000, 5000];
 
-// tell({what: "open"}), tell({what: "changed", version, again}) or tell({what: "lost"}), which may come several times.
-// again: this was told before; it answers a tab that has just come.
+// tell({what: "open"}), tell({what: "changed", version, again}) or tell({what: "lost"}), each perhaps several times.
+// again: a repeated message, for a tab that has just opened.
 export class Stream {
   constructor(tell) {
     this.tell = tell;
-    this.wish = null; // while in sight: ends the wait for the lock
-    this.release = null; // while we have the lock: gives it back
+    this.wish = null; // while visible: aborts the wait for the lock
+    this.release = null; // while we hold the lock: releases it
     this.source = null;
     this.channel = null;
     this.last = null;
@@ -25,7 +25,7 @@ export class Stream {
     return this.wish !== null;
   }
 
-  // In sight: hear, from now on.
+  // The tab became visible.
   start() {
     if (this.runs) return;
     this.wish = new AbortController();
@@ -39,7 +39,7 @@ export class Stream {
     this.channel.postMessage({what: "new here"});
   }
 
-  // Out of sight, or closed: hold nothing.
+  // The tab was hidden or closed: release everything.
   stop() {
     if (!this.runs) return;
     this.wish.abort();
@@ -49,7 +49,7 @@ export class Stream {
     this.channel = null;
   }
 
-  // Nothing was heard of what has happened: connect anew, here, whoever had the stream.
+  // An event was missed: reconnect in this tab, whichever tab had the stream.
   again() {
     if (!this.runs) return;
     this.attempts = 0;
@@ -62,7 +62,7 @@ export class Stream {
     this.queue({steal: true});
   }
 
-  // Do not wait longer: the network is back.
+  // The network is back: reconnect now.
   hurry() {
     if (this.source !== null) this.connect();
   }
@@ -71,7 +71,7 @@ export class Stream {
     const {wish} = this;
     try {
       await navigator.locks.request(NAME, options, () => {
-        if (wish !== this.wish) return null; // given up in the meantime
+        if (wish !== this.wish) return null; // cancelled meanwhile
         return new Promise((release) => {
           this.release = release;
           this.connect();
@@ -80,9 +80,9 @@ export class Stream {
     } catch (error) {
       if (wish !== this.wish) return;
       this.leave();
-      if (error.name === "AbortError") this.queue({signal: wish.signal}); // another tab took it: wait for it anew
+      if (error.name === "AbortError") this.queue({signal: wish.signal}); // another tab took the lock: wait again
       else {
-        this.channel?.close(); // locks are not to be had here after all
+        this.channel?.close(); // Web Locks do not work here after all
         this.channel = null;
         this.connect();
       }
@@ -124,7 +124,7 @@ export class Stream {
       this.pass({what: "changed", version: Number(event.lastEventId)});
     });
     source.addEventListener("error", () => {
-      // We connect again ourselves: browsers give up where the server answers with an error, and differ in how they wait.
+      // Reconnect ourselves: browsers give up after an error response, and differ in how long they wait.
       source.close();
       this.timer = setTimeout(() => this.connect(), AGAIN_AFTER[Math.min(this.attempts, AGAIN_AFTER.length - 1)]);
       this.attempts += 1;

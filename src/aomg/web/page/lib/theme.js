@@ -1,8 +1,8 @@
-// Light or dark, as it was chosen before: set while the page is read, so that it never flashes in the other one.
-// No module: modules run later than the first paint.
+// Applies the chosen theme before the first paint, so that the page never flashes in the other one.
+// Not a module: modules run after the first paint.
 try {
   const chosen = localStorage.getItem("aomg-theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 } catch {
-  // a browser that keeps nothing shows what the system prefers
+  // without storage, the system's preference applies
 }

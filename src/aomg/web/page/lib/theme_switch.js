@@ -1,4 +1,4 @@
-// The button that changes between what the system prefers, light and dark.
+// The theme button: auto (the system's preference), light, dark.
 
 import {write} from "./element.js";
 
@@ -9,7 +9,7 @@ export function themeSwitch(button) {
   const say = () => {
     const now = root.dataset.theme ?? "auto";
     write(button, `Theme: ${now}`);
-    button.title = `${now === "auto" ? "As your system prefers" : `Always ${now}`}; press for ${NEXT[now]}`;
+    button.title = `${now === "auto" ? "Your system's preference" : `Always ${now}`}; click for ${NEXT[now]}`;
   };
   button.addEventListener("click", () => {
     const next = NEXT[root.dataset.theme ?? "auto"];
@@ -19,7 +19,7 @@ export function themeSwitch(button) {
       if (next === "auto") localStorage.removeItem("aomg-theme");
       else localStorage.setItem("aomg-theme", next);
     } catch {
-      // then it holds until the page is left
+      // without storage, it applies until the page is closed
     }
     say();
     document.dispatchEvent(new Event("theme"));

@@ -1,5 +1,5 @@
-// Where a time axis has its ticks: at round times of the viewer's clock. Axes of time count milliseconds since 1970, as
-// that clock goes back by an hour once a year, and a line must not.
+// Ticks of time axes, at round times of the viewer's clock. Axes use milliseconds since 1970, because local time goes
+// back by an hour once a year, and a line must not.
 
 import {offset} from "./format.js";
 
@@ -12,24 +12,24 @@ const seconds = new Intl.DateTimeFormat("en-GB", {hour: "2-digit", minute: "2-di
 const parts = new Intl.DateTimeFormat("en-GB", {hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 1, hourCycle: "h23"});
 const days = new Intl.DateTimeFormat("en-GB", {day: "numeric", month: "short"});
 
-// [{at, text}] between two times in milliseconds, at most `most`. At midnight the text is the day.
+// [{time, text}] between two times in milliseconds, at most `most`. At midnight the text is the day.
 export function timeTicks(first, last, most) {
   const {step, times} = roundTimes(first, last, most);
-  return times.map((at) => ({at, text: step >= DAY || isMidnight(at) ? days.format(at) : clock(at, step)}));
+  return times.map((time) => ({time, text: step >= DAY || isMidnight(time) ? days.format(time) : clock(time, step)}));
 }
 
-// {tickvals, ticktext} of an axis that is `width` pixels long: beneath the first tick, and where it is another, the day
-// (of days, the year); and where the clock is set back or forward in between, by how much it differs from UTC.
+// {tickvals, ticktext} of an axis that is `width` pixels long. Below the first tick, and where the day changes, is the day
+// (below days, the year); if the clock changes in between, also the offset from UTC.
 export function timeAxis(first, last, width) {
   const {step, times} = roundTimes(first, last, Math.max(4, Math.floor(width / 110)));
-  const [above, beneath] = step >= DAY ? [(at) => days.format(at), year] : [(at) => clock(at, step), (at) => days.format(at)];
+  const [above, beneath] = step >= DAY ? [(time) => days.format(time), year] : [(time) => clock(time, step), (time) => days.format(time)];
   const moved = shiftAt(first) !== shiftAt(last);
-  const ticktext = times.map((at, place) => {
+  const ticktext = times.map((time, place) => {
     const before = place > 0 ? times[place - 1] : null;
-    const day = before === null || beneath(before) !== beneath(at) ? beneath(at) : "";
-    const zone = moved && (before === null || shiftAt(before) !== shiftAt(at)) ? offset(new Date(at)) : "";
+    const day = before === null || beneath(before) !== beneath(time) ? beneath(time) : "";
+    const zone = moved && (before === null || shiftAt(before) !== shiftAt(time)) ? offset(new Date(time)) : "";
     const under = [day, zone].filter(Boolean).join(", ");
-    return under === "" ? above(at) : `${above(at)}<br>${under}`;
+    return under === "" ? above(time) : `${above(time)}<br>${under}`;
   });
   return {tickvals: times, ticktext};
 }
@@ -38,30 +38,30 @@ function roundTimes(first, last, most) {
   const step = STEPS.find((one) => (last - first) / one <= most) ?? Math.ceil((last - first) / most / DAY) * DAY;
   let shift = shiftAt(first);
   const times = [];
-  for (let at = Math.ceil((first + shift) / step) * step - shift; at <= last; at += step) {
-    const now = shiftAt(at);
-    // the clock was set back or forward: go on from the round time that is next to this one
-    if (now !== shift) at = Math.round((at + now) / step) * step - now;
+  for (let time = Math.ceil((first + shift) / step) * step - shift; time <= last; time += step) {
+    const now = shiftAt(time);
+    // the clock changed: continue from the nearest round time
+    if (now !== shift) time = Math.round((time + now) / step) * step - now;
     shift = now;
-    if (at <= last) times.push(at);
+    if (time <= last) times.push(time);
   }
   return {step, times};
 }
 
-// By how much the viewer's clock is before UTC, in milliseconds.
-function shiftAt(at) {
-  return -new Date(at).getTimezoneOffset() * MINUTE;
+// How far the viewer's clock is ahead of UTC, in milliseconds.
+function shiftAt(time) {
+  return -new Date(time).getTimezoneOffset() * MINUTE;
 }
 
-function clock(at, step) {
-  return (step >= MINUTE ? minutes : at % 1000 === 0 ? seconds : parts).format(at);
+function clock(time, step) {
+  return (step >= MINUTE ? minutes : time % 1000 === 0 ? seconds : parts).format(time);
 }
 
-function year(at) {
-  return String(new Date(at).getFullYear());
+function year(time) {
+  return String(new Date(time).getFullYear());
 }
 
-function isMidnight(at) {
-  const date = new Date(at);
+function isMidnight(time) {
+  const date = new Date(time);
   return date.getHours() === 0 && date.getMinutes() === 0 && date.getSeconds() === 0;
 }

@@ -1,4 +1,4 @@
-// The controls above the table: queries, search, filters of labels, alerting, bursts, CSV. Their state is the address.
+// The controls above the table: queries, search, label filters, alerts, bursts, CSV. Their state is in the address.
 
 import {queryText} from "../lib/api.js";
 import {element, mark} from "../lib/element.js";
@@ -7,7 +7,7 @@ import {live} from "../lib/live.js";
 const PAUSE = 150;
 const MOST_SUGGESTED = 200;
 
-// changed(changes, push) notes changes in the address and asks anew. Returns {bar, show, seen, csv}.
+// changed(changes, push) records changes in the address and reloads. Returns {bar, show, suggest, csv}.
 export function filters(address, query, changed) {
   const queries = live.status.queries;
   const tabs = element("nav", {class: "queries", "aria-label": "Queries", hidden: queries.length < 2}, queries.map((one) =>
@@ -25,7 +25,7 @@ export function filters(address, query, changed) {
       clearTimeout(timer);
       timer = setTimeout(searched, PAUSE);
     },
-    // leaving the field, for a button perhaps: what was typed counts first
+    // the field loses focus, perhaps to a button: apply what was typed first
     onchange: () => timer && searched(),
   });
   const labels = query.labels.map((label) => {
@@ -40,21 +40,21 @@ export function filters(address, query, changed) {
     type: "button", title: about,
     onclick: () => changed({[name]: address.get(name) === "" ? value : null}),
   }, text);
-  const alerting = toggle("Alerting only", "alert", "alerting", "Only keys for which an alert fires or is pending");
-  const bursts = toggle("Bursts only", "burst", "true", "Only keys whose tail has just become much heavier");
+  const alerting = toggle("Alerting only", "alert", "alerting", "Only keys with a firing or pending alert");
+  const bursts = toggle("Bursts only", "burst", "true", "Only keys whose newest values have a larger tail than the values before");
   const sort = element("select", {
     "aria-label": "Sort by",
     onchange: () => changed({sort: sort.value, order: null}),
   }, query.estimates.map((one) => element("option", {value: one.name}, one.title)),
   element("option", {value: "width"}, "interval width"), element("option", {value: "count"}, "events"), element("option", {value: "alert"}, "state"), element("option", {value: "key"}, "key"));
-  const csv = element("a", {class: "button", download: "keys.csv", title: "All keys that match, not only those in sight"}, "Download CSV");
+  const csv = element("a", {class: "button", download: "keys.csv", title: "All matching keys, not only the visible ones"}, "Download CSV");
 
   const bar = element("div", {class: "above"}, tabs,
     element("search", {class: "tools"}, search, labels.map((one) => one.whole), alerting, bursts, element("label", {class: "sort"}, "Sort by", sort)), csv);
 
   return {
     bar,
-    // What the address says; a field that is being typed in stays as it is.
+    // Shows the address's state; does not change a field that has the focus.
     show() {
       if (document.activeElement !== search && timer === 0) search.value = address.get("search");
       for (const one of labels) if (document.activeElement !== one.input) one.input.value = address.get(`where.${one.label}`);
@@ -62,8 +62,8 @@ export function filters(address, query, changed) {
       mark(alerting, "aria-pressed", String(!["", "any"].includes(address.get("alert"))));
       mark(bursts, "aria-pressed", String(address.get("burst") === "true"));
     },
-    // Values of labels that came along are suggested.
-    seen(answer) {
+    // Suggests the label values of the loaded rows.
+    suggest(answer) {
       sort.value = answer.sort;
       for (const one of labels) {
         for (const row of answer.rows) {

@@ -1,28 +1,28 @@
-// How a heat map is drawn: where its columns are, which colour has which value, and the names along its sides.
+// The figure of the heat map: columns, colours, and labels of both axes.
 
 import {asText, look} from "../lib/plot.js";
 import {keyText} from "../lib/format.js";
 import {timeTicks} from "../lib/ticks.js";
 
-// Columns at their times; where windows are missing, columns without colour, so that the others keep their width.
+// Columns at their times; empty columns where windows are missing, so that the others keep their width.
 function withGaps(ends, values) {
   const times = ends.map((end) => new Date(end).getTime());
-  const steps = times.slice(1).map((at, position) => at - times[position]).sort((a, b) => a - b);
+  const steps = times.slice(1).map((time, position) => time - times[position]).sort((a, b) => a - b);
   const step = steps.length > 0 ? steps[Math.floor(steps.length / 2)] : 60000;
   const x = [];
   const from = [];
-  times.forEach((at, position) => {
-    if (position > 0 && at - times[position - 1] > 1.6 * step) {
-      x.push(times[position - 1] + step, at - step);
+  times.forEach((time, position) => {
+    if (position > 0 && time - times[position - 1] > 1.6 * step) {
+      x.push(times[position - 1] + step, time - step);
       from.push(-1, -1);
     }
-    x.push(at);
+    x.push(time);
     from.push(position);
   });
   return {x, step, z: values.map((row) => from.map((position) => (position < 0 ? null : row[position])))};
 }
 
-// Which value has which place in the scale of colours: {scale(value), low, high, ticks, share(value)}.
+// Maps values to colours: {scale(value), low, high, ticks, share(value)}.
 export function colouring(values) {
   let low = Infinity;
   let high = -Infinity;
@@ -31,14 +31,14 @@ export function colouring(values) {
     if (value < low) low = value;
     if (value > high) high = value;
   }
-  // colours by ratio where values are far apart: one fault must not make all else look alike
+  // logarithmic if values are far apart: one outlier must not make all others look alike
   const log = low > 0 && high / low > 5;
   const scale = (value) => (value === null ? null : log ? Math.log10(value) : value);
   const [first, last] = low < high ? [scale(low), scale(high)] : [low - 1, low + 1];
   return {scale, low: first, high: last, ticks: colourTicks(low, high, log), share: (value) => (scale(value) - first) / (last - first)};
 }
 
-// Plotly's figure of a heat map: colours, bursts, the chosen cell, names of keys and times that do not overlap.
+// Plotly's figure of a heat map: colours, bursts, the selected cell, and labels that do not overlap.
 export function heatFigure(data, colours, width, height, cell) {
   const {ink} = look();
   const names = tickNames(data.keys, width > 800 ? 36 : 18);
@@ -62,7 +62,7 @@ export function heatFigure(data, colours, width, height, cell) {
     ],
     layout: {
       height, margin: {l: 8, r: 12, t: 8, b: 8}, hovermode: "closest", dragmode: false, shapes,
-      xaxis: {range: [x[0] - step / 2, x.at(-1) + step / 2], tickvals: times.map((one) => one.at), ticktext: times.map((one) => one.text), fixedrange: true, showgrid: false, zeroline: false, ticks: "outside", ticklen: 4},
+      xaxis: {range: [x[0] - step / 2, x.at(-1) + step / 2], tickvals: times.map((one) => one.time), ticktext: times.map((one) => one.text), fixedrange: true, showgrid: false, zeroline: false, ticks: "outside", ticklen: 4},
       yaxis: {
         range: [data.keys.length - 0.5, -0.5], tickvals: data.keys.map((_, row) => row).filter((row) => row % every === 0), ticktext: names.filter((_, row) => row % every === 0).map(asText),
         fixedrange: true, showgrid: false, zeroline: false, ticks: "",
@@ -71,35 +71,35 @@ export function heatFigure(data, colours, width, height, cell) {
   };
 }
 
-// What tells the keys apart: labels that all of them share are left out, and long names shortened.
+// Short names of keys: without labels that all keys share; long names are shortened.
 function tickNames(keys, most) {
   const differ = Object.keys(keys[0] ?? {}).filter((label) => keys.some((key) => key[label] !== keys[0][label]));
-  const kept = (key) => (differ.length === 0 ? key : Object.fromEntries(differ.map((label) => [label, key[label]])));
-  return keys.map((key) => shortened(keyText(kept(key)), most));
+  const distinctLabels = (key) => (differ.length === 0 ? key : Object.fromEntries(differ.map((label) => [label, key[label]])));
+  return keys.map((key) => shortened(keyText(distinctLabels(key)), most));
 }
 
-// Both ends of a long text: keys often differ at the end.
+// Keeps both ends of a long text: keys often differ at the end.
 function shortened(text, most) {
   if (text.length <= most) return text;
   const letters = [...text];
   return `${letters.slice(0, most / 2 - 1).join("")}…${letters.slice(1 - most / 2).join("")}`;
 }
 
-// Round numbers between two: 1, 2 and 5 times powers of ten, at most six.
+// Round numbers in a range: 1, 2 and 5 times powers of ten, at most six.
 function colourTicks(low, high, log) {
   if (!(low < high)) return Number.isFinite(low) ? [low] : [];
   if (log) {
-    const found = [];
+    const ticks = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
-      for (const times of [1, 2, 5]) if (times * 10 ** power >= low && times * 10 ** power <= high) found.push(times * 10 ** power);
+      for (const times of [1, 2, 5]) if (times * 10 ** power >= low && times * 10 ** power <= high) ticks.push(times * 10 ** power);
     }
-    if (found.length > 6) return found.filter((value) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9);
-    return found;
+    if (ticks.length > 6) return ticks.filter((value) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9);
+    return ticks;
   }
   const rough = (high - low) / 4;
   const size = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((times) => times * size).find((one) => one >= rough);
-  const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high; value += step) found.push(Number(value.toPrecision(12)));
-  return found;
+  const ticks = [];
+  for (let value = Math.ceil(low / step) * step; value <= high; value += step) ticks.push(Number(value.toPrecision(12)));
+  return ticks;
 }

@@ -1,30 +1,30 @@
-// The worst keys over time: a row a key, a column a window (or some), colour by quantile. Drawn after the table.
+// The heat map of the first keys over time: one row per key, one column per window (or several), colour by quantile.
 
 import {keyAddress} from "../lib/address.js";
 import {queryText, Superseded} from "../lib/api.js";
 import {element, mark, write} from "../lib/element.js";
 import {colouring, heatFigure} from "./heat_figure.js";
 import {draw} from "../lib/plot.js";
-import {keyText, tick, timeWithUtc, titleOf, unitFor, unrounded, usualEstimate} from "../lib/format.js";
+import {defaultEstimate, keyText, sentence, tick, timeWithUtc, titleOf, unitFor, unrounded} from "../lib/format.js";
 
 const ROWS = 60;
 const COLUMNS = 240;
 const LEAST_BETWEEN = 2000;
 const SPANS = [["", "all"], ["900", "15 min"], ["3600", "1 h"], ["21600", "6 h"], ["86400", "24 h"]];
 
-// queryNow() and asked() tell what the table shows. Returns {panel, start(), refresh(anew), close()}.
-export function heatMap(address, ask, queryNow, asked) {
+// queryNow() and request() return what the table shows. Returns {panel, start(), refresh(anew), close()}.
+export function heatMap(address, ask, queryNow, request) {
   const query = queryNow();
   const heading = element("h2", null, "");
-  const span = element("select", {"aria-label": "Time span of the heat map", onchange: () => {
+  const span = element("select", {"aria-label": "Time range of the heat map", onchange: () => {
     address.change({span: span.value});
     refresh(true);
   }}, SPANS.map(([value, text]) => element("option", {value}, text)));
   const plot = element("div", {class: "plot", tabindex: "0", role: "group", "aria-roledescription": "heat map"});
   const legend = element("div", {class: "legend", "aria-hidden": "true"});
-  const told = element("p", {class: "told", "aria-live": "polite"}, "");
-  const csv = element("a", {class: "button", download: true, title: "What the heat map shows"}, "CSV");
-  const panel = element("section", {class: "panel heat", "aria-label": "Heat map"}, element("div", {class: "head"}, heading, element("label", {class: "end small soft"}, "Span ", span), csv), legend, plot, told);
+  const readout = element("p", {class: "caption", "aria-live": "polite"}, "");
+  const csv = element("a", {class: "button", download: true, title: "Download the heat map as CSV"}, "CSV");
+  const panel = element("section", {class: "panel heat", "aria-label": "Heat map"}, element("div", {class: "head"}, heading, element("label", {class: "end small soft"}, "Time range ", span), csv), legend, plot, readout);
 
   let data = null;
   let drawn = null;
@@ -32,15 +32,15 @@ export function heatMap(address, ask, queryNow, asked) {
   let closed = false;
   let last = 0;
   let timer = 0;
-  let chosen = null; // by the keyboard: {key, end}
-  let pointed = null; // by the pointer: the same
-  let cell = null; // where the chosen one is in the data: [row, column]
+  let chosen = null; // by keyboard: {key, end}
+  let pointed = null; // by pointer: the same
+  let cell = null; // where the chosen cell is in the data: [row, column]
   let running = false;
   let again = false;
 
   const estimate = () => {
-    const now = asked();
-    return query.estimates.some((one) => one.name === now.sort) ? now.sort : usualEstimate(query);
+    const now = request();
+    return query.estimates.some((one) => one.name === now.sort) ? now.sort : defaultEstimate(query);
   };
 
   function figure() {
@@ -66,12 +66,12 @@ export function heatMap(address, ask, queryNow, asked) {
     running = true;
     try {
       last = performance.now();
-      const {at, ...rest} = asked();
+      const {at: time, ...rest} = request();
       const seconds = Number(address.get("span"));
       span.value = SPANS.some(([value]) => value === address.get("span")) ? address.get("span") : "";
-      const newest = at || queryNow().newest_end;
+      const newest = time || queryNow().newest_end;
       const from = seconds > 0 && newest ? new Date(new Date(newest).getTime() - seconds * 1000).toISOString() : "";
-      const wanted = {...rest, quantile: estimate(), rows: ROWS, columns: COLUMNS, from, to: at};
+      const wanted = {...rest, quantile: estimate(), rows: ROWS, columns: COLUMNS, from, to: time};
       csv.href = "/api/heatmap.csv" + queryText(wanted);
       const answer = await ask("/api/heatmap", wanted, "heat");
       if (closed) return;
@@ -79,7 +79,7 @@ export function heatMap(address, ask, queryNow, asked) {
       await show();
     } catch (error) {
       if (error instanceof Superseded || closed) return;
-      write(told, `${error.message} ${error.whatToDo ?? ""}`);
+      write(readout, `${sentence(error.message)} ${sentence(error.whatToDo)}`);
     } finally {
       running = false;
       if (again) {
@@ -96,7 +96,7 @@ export function heatMap(address, ask, queryNow, asked) {
     if (panel.hidden) return;
     choose(chosen);
     say();
-    mark(plot, "aria-label", `${title} of ${which()}, ${data.ends.length} columns of time. Arrow keys go from cell to cell, Enter opens the key at that time.`);
+    mark(plot, "aria-label", `${title} of ${keysShown()}, ${data.ends.length} columns of time. Arrow keys move between cells, Enter opens the key at that time.`);
     plot.style.height = `${heightOf(data.keys.length)}px`;
     if (drawn === null) {
       drawn = await draw(plot, figure);
@@ -105,13 +105,13 @@ export function heatMap(address, ask, queryNow, asked) {
         return;
       }
       plot.on("plotly_click", (event) => {
-        const found = place(event);
-        if (found) openCell(found);
+        const target = place(event);
+        if (target) openCell(target);
       });
       plot.on("plotly_hover", (event) => {
-        const found = place(event);
-        if (!found) return;
-        pointed = named(found);
+        const target = place(event);
+        if (!target) return;
+        pointed = named(target);
         say();
       });
       plot.on("plotly_unhover", () => {
@@ -122,14 +122,13 @@ export function heatMap(address, ask, queryNow, asked) {
     mark(panel, "data-drawn", "true");
   }
 
-  const which = () => (data.matching > data.keys.length ? `the first ${data.keys.length} of ${data.matching.toLocaleString("en")} keys` : `all ${data.keys.length} keys`);
+  const keysShown = () => (data.matching > data.keys.length ? `the first ${data.keys.length} of ${data.matching.toLocaleString("en")} keys` : `all ${data.keys.length} keys`);
 
-  function usual() {
-    const keys = which();
-    return `${keys[0].toUpperCase()}${keys.slice(1)}, in the order of the table${data.windows_per_column > 1 ? `; the highest of ${data.windows_per_column} windows in each column` : ""}. ◆ burst`;
+  function defaultText() {
+    return `${sentence(`${keysShown()}, in the order of the table`)}${data.windows_per_column > 1 ? ` Each column shows the highest of ${data.windows_per_column} windows.` : ""} ◆ = burst`;
   }
 
-  // A cell is chosen by its key and its time: rows and columns move as windows come.
+  // A cell is identified by its key and time: rows and columns move as windows arrive.
   const named = ([row, column]) => ({key: JSON.stringify(data.keys[row]), end: data.ends[column]});
 
   function choose(one) {
@@ -138,11 +137,11 @@ export function heatMap(address, ask, queryNow, asked) {
   }
 
   function say() {
-    const found = (pointed && whereIs(pointed, data)) ?? cell;
-    write(told, found ? describe(found) : usual());
+    const target = (pointed && whereIs(pointed, data)) ?? cell;
+    write(readout, target ? describe(target) : defaultText());
   }
 
-  // As high as the table beside it, else by the number of rows.
+  // As high as the table beside it, or else by the number of rows.
   function heightOf(rows) {
     const beside = panel.parentElement && panel.parentElement.firstElementChild.offsetTop === panel.offsetTop;
     if (!beside) return Math.min(Math.max(rows * 14 + 110, 240), 640);
@@ -160,7 +159,7 @@ export function heatMap(address, ask, queryNow, asked) {
   function describe([row, column]) {
     const value = data.values[row]?.[column] ?? null;
     const burst = data.bursts.some(([y, x]) => y === row && x === column) ? ", burst" : "";
-    return `${keyText(data.keys[row], true)}, ${timeWithUtc(data.ends[column])}: ${value === null ? "no window" : `${titleOf(query, data.quantile)} ${unrounded(value, estimateUnit())}`}${burst}`;
+    return `${keyText(data.keys[row], true)}, ${timeWithUtc(data.ends[column])}: ${value === null ? "no data" : `${titleOf(query, data.quantile)} ${unrounded(value, estimateUnit())}`}${burst}`;
   }
 
   const openCell = ([row, column]) => address.open(keyAddress(query.name, data.keys[row], data.ends[column]));
@@ -182,7 +181,7 @@ export function heatMap(address, ask, queryNow, asked) {
 
   return {
     panel,
-    // After the table is painted: the library is large.
+    // After the table is painted: the plotting library is large.
     start() {
       if (closed || started) return;
       started = true;
@@ -198,12 +197,12 @@ export function heatMap(address, ask, queryNow, asked) {
   };
 }
 
-// The [row, column] of a key and a time, or null where they are gone. A column of several windows has those up to its end.
+// The [row, column] of a key and a time, or null if they are gone. A column of several windows has those up to its end.
 export function whereIs({key, end}, {keys, ends, windows_per_column: many}) {
   const row = keys.findIndex((one) => JSON.stringify(one) === key);
-  const at = Date.parse(end);
+  const wanted = Date.parse(end);
   const times = ends.map((one) => Date.parse(one));
-  const column = times.findIndex((time) => time >= at);
-  const isThere = times[column] === at || (many > 1 && (column > 0 || times[0] - at < times[1] - times[0]));
+  const column = times.findIndex((time) => time >= wanted);
+  const isThere = times[column] === wanted || (many > 1 && (column > 0 || times[0] - wanted < times[1] - times[0]));
   return row < 0 || column < 0 || !isThere ? null : [row, column];
 }

@@ -1,4 +1,4 @@
-// Every key as a row, worst first by the chosen quantile; beneath or beside it the worst keys over time.
+// The overview: every key as a row, highest quantile first; below or beside it the heat map.
 
 import {keyAddress} from "../lib/address.js";
 import {asker, queryText, Superseded} from "../lib/api.js";
@@ -8,8 +8,8 @@ import {filters} from "./filters.js";
 import {keyRow} from "./row.js";
 import {live} from "../lib/live.js";
 import {empty, nothingYet, summarize, unknownQuery} from "./messages.js";
-import {Rows} from "../lib/long_list.js";
-import {usualEstimate} from "../lib/format.js";
+import {LongList} from "../lib/long_list.js";
+import {defaultEstimate, sentence} from "../lib/format.js";
 
 export const title = "Overview";
 const SPARK = 60;
@@ -38,7 +38,7 @@ export async function open(place, address) {
   return {
     async refresh() {
       const known = live.status?.queries ?? [];
-      // a query that appears or a label that changes needs other columns
+      // a new query or another label needs other columns
       if (parts === null || !known.some((one) => parts.matches(one))) return start();
       return parts.refresh(known.find((one) => parts.matches(one)));
     },
@@ -50,64 +50,64 @@ export async function open(place, address) {
   };
 }
 
-// What the address asks for, as the API takes it.
-export function question(address, query) {
+// The parameters of the API that the address stands for.
+export function requestOf(address, query) {
   const sort = address.get("sort") || defaultSort(query);
-  const asked = {
+  const request = {
     query: query.name, sort, order: address.get("order") || (sort === "key" ? "asc" : "desc"), search: address.get("search"),
     alert: address.get("alert"), burst: address.get("burst"), silent: address.get("silent"), at: address.get("at"),
   };
-  for (const [label, value] of Object.entries(address.labels("where."))) asked[`where.${label}`] = value;
-  return asked;
+  for (const [label, value] of Object.entries(address.labels("where."))) request[`where.${label}`] = value;
+  return request;
 }
 
 export function defaultSort(query) {
-  return usualEstimate(query) ?? "count";
+  return defaultEstimate(query) ?? "count";
 }
 
-function table(place, address, ask, given) {
-  let query = given;
+function table(place, address, ask, initialQuery) {
+  let query = initialQuery;
   let closed = false;
   const names = query.estimates.map((one) => one.name);
   const shape = JSON.stringify([query.name, query.labels, query.estimates, query.unit, live.status.queries.map((one) => one.name)]);
   const shapeOf = (other) => JSON.stringify([other.name, other.labels, other.estimates, other.unit, live.status.queries.map((one) => one.name)]);
-  const asked = () => question(address, query);
+  const request = () => requestOf(address, query);
 
   const controls = filters(address, query, changed);
   const summary = element("p", {class: "summary"});
   const head = element("div", {class: "line names", role: "row", "aria-rowindex": "1"});
-  const seen = element("div", {class: "seen", role: "rowgroup"});
-  const all = element("div", {class: "all", role: "presentation"}, seen);
+  const visible = element("div", {class: "in-view", role: "rowgroup"});
+  const all = element("div", {class: "all", role: "presentation"}, visible);
   const scroll = element("div", {class: "scroll", role: "table", tabindex: "-1", "aria-label": `Keys of ${query.name}`}, element("div", {class: "top", role: "rowgroup"}, head), all);
   const none = element("div", {class: "none", hidden: true});
   const keys = element("section", {class: "panel keys", "aria-label": "Keys"}, scroll, none);
-  const heat = heatMap(address, ask, () => query, asked);
+  const heat = heatMap(address, ask, () => query, request);
   const both = element("div", {class: "both"}, keys, heat.panel);
   const view = element("div", {class: "overview"}, element("h1", {class: "unseen"}, "Overview"), controls.bar, summary, both);
 
   const columns = headings(head, query, (sort) => {
-    const now = asked();
+    const now = request();
     const order = now.sort === sort ? (now.order === "desc" ? "asc" : "desc") : sort === "key" ? "asc" : "desc";
     changed({sort: sort === defaultSort(query) ? null : sort, order: order === (sort === "key" ? "asc" : "desc") ? null : order});
   });
   layOut(keys, both, query);
   const silent = () => address.get("silent") === "true";
   const lines = keyRow(query, (row) => keyAddress(query.name, row.key, silent() ? row.end : address.get("at") || null), silent);
-  const rows = new Rows({
-    scroll, all, seen, make: lines.make, fill: lines.fill,
+  const rows = new LongList({
+    scroll, all, visible, make: lines.make, fill: lines.fill,
     identity: (row) => JSON.stringify(Object.values(row.key)),
     async fetch(offset) {
       try {
-        return await ask("/api/keys", {...asked(), offset, limit: 100, spark: SPARK}, `rows ${offset}`);
+        return await ask("/api/keys", {...request(), offset, limit: 100, spark: SPARK}, `rows ${offset}`);
       } catch (error) {
         if (error instanceof Superseded) return null;
         throw error;
       }
     },
-    changed: tell,
+    changed: show,
     failed(error) {
-      none.replaceChildren(element("p", null, element("strong", null, error.message), " ", error.whatToDo ?? ""), element("p", null, element("button", {type: "button", onclick: () => reload()}, "Try again")));
-      // what was shown before stays, while the server does not answer: the banner says so
+      none.replaceChildren(element("p", null, element("strong", null, sentence(error.message)), " ", sentence(error.whatToDo)), element("p", null, element("button", {type: "button", onclick: () => reload()}, "Try again")));
+      // the old rows stay while the server does not respond: the banner says so
       if (error.status !== undefined || rows.matching === 0) {
         mark(none, "hidden", false);
         mark(scroll, "hidden", true);
@@ -121,18 +121,18 @@ function table(place, address, ask, given) {
     if (link) address.open(link.pathname + link.search);
   });
 
-  function tell(answer) {
-    controls.seen(answer);
+  function show(answer) {
+    controls.suggest(answer);
     mark(scroll, "aria-rowcount", answer.matching + 1);
     mark(scroll, "hidden", answer.matching === 0);
     mark(none, "hidden", answer.matching > 0);
     if (answer.matching === 0) none.replaceChildren(...empty(answer, address, changed));
-    lines.about(answer);
+    lines.update(answer);
     for (const [name, cell] of columns) {
       mark(cell, "aria-sort", name === answer.sort ? (answer.order === "asc" ? "ascending" : "descending") : null);
     }
     summarize(summary, answer, query, address, changed);
-    controls.csv(`/api/keys.csv${queryText(asked())}`);
+    controls.csv(`/api/keys.csv${queryText(request())}`);
   }
 
   async function reload(top = 0) {
@@ -142,7 +142,7 @@ function table(place, address, ask, given) {
     return done;
   }
 
-  // A control changed: note it in the address, then ask anew. Typing replaces the address instead of adding steps.
+  // A control changed: record it in the address, then reload. Typing replaces the address instead of adding history.
   function changed(changes, push = true) {
     address.change(changes, push);
     return reload();
@@ -182,18 +182,18 @@ function headings(head, query, sorted) {
     head.append(cell);
     if (name !== null) columns.set(name, cell);
   };
-  add("key", query.labels.join(" · ") || "key", "Sort by the key");
-  add(null, "trend", "The chosen quantile over the last windows, each key on its own scale");
-  for (const one of query.estimates) add(one.name, one.title, `Sort by ${one.title}; beneath it the interval in which the exact value lies`, "number estimate");
+  add("key", query.labels.join(" · ") || "key", "Sort by key");
+  add(null, "trend", "The sorted quantile over the last windows; every key has its own scale");
+  for (const one of query.estimates) add(one.name, one.title, `Sort by ${one.title}. Below each value: the interval that contains the exact value`, "number estimate");
   add("width", "width", "Sort by the width of the interval, relative to the value", "number small width");
   add("count", "events", "Sort by the number of events in the window", "number small events");
-  add("alert", "state", "Sort by the state of alerts", "states");
+  add("alert", "state", "Sort by alert state", "states");
   return columns;
 }
 
 function layOut(keys, both, query) {
   const many = query.estimates.length;
-  // keys of several labels need more room; they may take two lines
+  // keys with several labels need more space, and may take two lines
   const more = Math.min(query.labels.length - 1, 3);
   const least = more > 0 ? 7 + 3 * more : 5.5;
   const columns = [`minmax(${least}rem, ${1.3 + more}fr)`, "6.25rem", ...query.estimates.map(() => "minmax(5.4rem, 1fr)"), "4rem", "4.4rem", "minmax(7rem, 0.9fr)"];

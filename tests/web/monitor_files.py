@@ -1,8 +1,8 @@
 """Folders as `aomg run` leaves them, made by its own sinks and its own judge; only Spark is left out.
 
-    from web.made import made
+    from web.monitor_files import monitor_files
 
-    monitor = made(tmp_path)              # 20 podsets, 30 windows of the example configuration
+    monitor = monitor_files(tmp_path)              # 20 podsets, 30 windows of the example configuration
     monitor.file, monitor.results         # the configuration, and the folder of results
     monitor.add_window(slow=["7"])       # one more micro-batch, as a running monitor writes it
 
@@ -42,7 +42,7 @@ METHODS = ("exact", "band", "envelope")
 
 
 @dataclass
-class Made:
+class MonitorFiles:
     """What a monitor wrote into a folder, and a way to let it write more."""
 
     folder: Path
@@ -93,7 +93,7 @@ class Made:
 
         Refused rows are counted by reason, in the first batch. Returns the newest window end.
         """
-        plans = [(slow, bursty, without, refused if not at else None) for at in range(windows)]
+        plans = [(slow, bursty, without, refused if not position else None) for position in range(windows)]
         return self._write(plans)
 
     def _write(self, plans: list) -> int:
@@ -123,7 +123,7 @@ class Made:
         return self.end
 
 
-def made(
+def monitor_files(
     folder: Path,
     keys: int = 20,
     windows: int = 30,
@@ -134,7 +134,7 @@ def made(
     incidents: bool = True,
     summaries: bool = False,
     health: bool = False,
-) -> Made:
+) -> MonitorFiles:
     """Write a configuration and what its monitor leaves: windows of queries inbound and outbound, up to `end`.
 
     Podsets are called "0", "1", ... With incidents, podset 6 has a faulty switch in the second quarter, podset 13 a
@@ -150,12 +150,17 @@ def made(
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     names = tuple(str(number) for number in range(keys))
-    monitor = Made(folder, file, names, period, end - windows * period, seed, summaries=summaries, health=health)
+    monitor = MonitorFiles(
+        folder, file, names, period, end - windows * period, seed, summaries=summaries, health=health
+    )
     plans = []
-    for at in range(windows):
-        slow = [*(["6"] if windows // 4 <= at < windows // 2 else []), *(["3"] if at == windows - 1 else [])]
-        bursty = ["13"] if at >= windows - windows // 4 else []
-        refused = {"rtt_us is no number": 3} if at % 10 == 5 else None
+    for position in range(windows):
+        slow = [
+            *(["6"] if windows // 4 <= position < windows // 2 else []),
+            *(["3"] if position == windows - 1 else []),
+        ]
+        bursty = ["13"] if position >= windows - windows // 4 else []
+        refused = {"rtt_us is no number": 3} if position % 10 == 5 else None
         plans.append((slow, bursty, (), refused) if incidents else ((), (), (), None))
     monitor._write(plans)
     return monitor
@@ -209,9 +214,9 @@ def times(microseconds: np.ndarray) -> pa.Array:
     return pa.array(microseconds, pa.int64()).cast(SCHEMA.field("end").type)
 
 
-def summaries(query: str, names: list[str], start: int, asked: Query, random: np.random.Generator) -> pa.Table:
+def summaries(query: str, names: list[str], start: int, requested: Query, random: np.random.Generator) -> pa.Table:
     """The summary of a sub-window of 1,500 events for each podset."""
-    fleet, size = Fleet(asked), SUB_WINDOW
+    fleet, size = Fleet(requested), SUB_WINDOW
     values = np.rint(random.lognormal(6.2, 0.5, size * len(names))).astype(np.int64)
     tallies = tally(fleet.sliding, np.repeat(np.arange(len(names)), size), values)
     keys = np.arange(len(names))
@@ -228,12 +233,12 @@ def summaries(query: str, names: list[str], start: int, asked: Query, random: np
         "query": pa.array([query] * len(names), pa.string()),
         "labels": pa.array([[name] for name in names], pa.list_(pa.string())),
         "start": times(np.full(len(names), start)),
-        "end": times(np.full(len(names), start + asked.period)),
+        "end": times(np.full(len(names), start + requested.period)),
         "count": pa.array(np.full(len(names), size)),
         "min": pa.array(by_key.min(1).astype(np.float64)),
         "max": pa.array(by_key.max(1).astype(np.float64)),
-        "summary": pa.array([data[offsets[at] : offsets[at + 1]] for at in keys], pa.binary()),
-        "written_by": pa.array([asked.text()] * len(names), pa.string()),
+        "summary": pa.array([data[offsets[position] : offsets[position + 1]] for position in keys], pa.binary()),
+        "written_by": pa.array([requested.text()] * len(names), pa.string()),
     }
     return pa.table(columns)
 

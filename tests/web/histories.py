@@ -49,7 +49,7 @@ def around(value: float, below: float = 0.0, above: float = 0.0) -> tuple[float,
 
 def history(rows: Iterable[Row], names: Sequence[str] = ("podset",)) -> QueryHistory:
     """As the live page has it after it read the rows."""
-    told = [
+    answer = [
         {
             "query": "inbound",
             "labels": list(row.key),
@@ -69,13 +69,15 @@ def history(rows: Iterable[Row], names: Sequence[str] = ("podset",)) -> QueryHis
         }
         for row in rows
     ]
-    kept = History()
-    kept.add(pa.Table.from_pylist(told, SCHEMA))
-    return kept.snapshot()["inbound"]
+    stored = History()
+    stored.add(pa.Table.from_pylist(answer, SCHEMA))
+    return stored.snapshot()["inbound"]
 
 
 # quarters are told without rounding; so few of them are often equal
-NUMBERS = [around(at / 4, below, above) for at in (0, 1, 2, 7, 8, 40) for below, above in ((0, 0), (1, 0), (1, 2))]
+NUMBERS = [
+    around(index / 4, below, above) for index in (0, 1, 2, 7, 8, 40) for below, above in ((0, 0), (1, 0), (1, 2))
+]
 UNKNOWN = [around(math.nan), around(math.inf), (2.0, math.nan, 3.0), (2.0, -math.inf, 3.0)]
 
 

@@ -30,7 +30,7 @@ METHODS = {"wide": "band", "narrow": "exact", "all": "envelope"}
 WINDOWS = 6  # batches, a minute each
 
 
-def differing(folder: Path) -> Path:
+def different_queries(folder: Path) -> Path:
     """Write a configuration and six batches of its results; returns the configuration."""
     file = folder / "differing.yaml"
     file.write_text(CONFIG)
@@ -42,18 +42,18 @@ def differing(folder: Path) -> Path:
 def add_batch(folder: Path, batch: int) -> None:
     """Write the results of one minute: all queries in one file, as a monitor writes them."""
     rows = [
-        row(key, batch, batch, query, LABELS[query], estimates=numbers(query, at), start=start_of(query, batch))
+        row(key, batch, batch, query, LABELS[query], estimates=numbers(query, position), start=start_of(query, batch))
         for query, keys in KEYS.items()
         if batch % PERIODS[query] == 0
-        for at, key in enumerate(keys)
+        for position, key in enumerate(keys)
     ]
     with mock.patch.object(os, "fsync", lambda handle: None):
         ParquetSink(folder / "results").write(batch, table(*rows))
 
 
-def numbers(query: str, at: int) -> dict:
+def numbers(query: str, position: int) -> dict:
     """Estimates of a key: those of another query, or another estimate, would be other numbers."""
-    first = 100 * (1 + list(KEYS).index(query)) + 10 * at
+    first = 100 * (1 + list(KEYS).index(query)) + 10 * position
     parts = {name: first + place for place, name in enumerate(ESTIMATES[query])}
     return {name: (value - 1.0, float(value), value + 1.0, METHODS[query]) for name, value in parts.items()}
 

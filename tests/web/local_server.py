@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 
 from aomg.monitor.config.secret import Secret
-from aomg.web.follow.live import Live
+from aomg.web.follow.live import LiveData
 from aomg.web.http.access import Access
 from aomg.web.http.server import Server, listening
 from aomg.web.http.static_files import StaticFiles
@@ -26,7 +26,7 @@ class Served:
     """A running server, and a client that asks it."""
 
     address: str
-    live: Live
+    live: LiveData
     server: Server
     thread: threading.Thread
     client: httpx.Client = field(repr=False)
@@ -42,10 +42,10 @@ class Served:
     def raw(self, request: bytes) -> bytes:
         """What comes back for these bytes, until the server hangs up."""
         host, port = self.address.removeprefix("http://").rstrip("/").rsplit(":", 1)
-        with socket.create_connection((host, int(port)), SECONDS) as told:
-            told.sendall(request)
+        with socket.create_connection((host, int(port)), SECONDS) as response:
+            response.sendall(request)
             parts = []
-            while part := told.recv(65536):
+            while part := response.recv(65536):
                 parts.append(part)
         return b"".join(parts)
 
@@ -63,9 +63,9 @@ def wait_until(holds: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-def loaded(live: Live) -> bool:
+def loaded(live: LiveData) -> bool:
     """Whether the follower has read all that was there at its first look."""
-    now = live.now()
+    now = live.snapshot()
     return bool(now.queries) and now.loading[0] == now.loading[1]
 
 
@@ -80,7 +80,7 @@ def serving(
 ) -> Iterator[Served]:
     """Serve a place; unless told otherwise, once all of it is read. `host` is what is served as, always on loopback."""
     bound = listening("127.0.0.1", 0)
-    live = Live(places(place))
+    live = LiveData(places(place))
     server = Server(live, Access(host, None if token is None else Secret(token), allowed), files)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()

@@ -1,9 +1,15 @@
 """The documents stay true: their examples run, the files they name exist, their links lead somewhere."""
 
+import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import aomg
+from aomg import streams
+from aomg.policies import make
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -29,7 +35,7 @@ def test_examples_run_from_top_to_bottom(document, capsys):
     for block in blocks:
         exec(block, names)
     printed = capsys.readouterr().out.splitlines()
-    shown = [text for block in blocks for text in re.findall(r"^print\(.*\)  # (.*)$", block, re.MULTILINE)]
+    shown = [text for block in blocks for text in re.findall(r"^(?:print\(.*\)  #|# ->) (.*)$", block, re.MULTILINE)]
     assert [text for text in shown if text not in printed] == []
 
 
@@ -59,6 +65,34 @@ def test_the_code_that_the_paper_map_names_is_there():
             source = (ROOT / "src/aomg" / file).read_text()
             for name in re.findall(r"`([\w.]+)`", names):
                 assert re.search(rf"(?:def|class) {name.split('.')[-1]}\b", source), f"{file}: {name}"
+
+
+def test_ddsketch_compares_as_the_guarantees_say():
+    pytest.importorskip("ddsketch")
+    size, period = 131_072, 16_384
+    values = streams.with_bursts(streams.pingmesh(), size, period).take(2_000_000)
+    windows = [np.sort(values[end - size : end]) for end in range(size, values.size + 1, period)]
+    query = aomg.Query(size, period, partial=False)
+    columns = [make("ddsketch", query), *(aomg.Operator(query.replace(guarantee=g)) for g in (0.02, 0.01, 0.005))]
+    measured = []
+    for operator in columns:
+        results = operator.push(values)
+        errors = {}
+        for quantile in query.quantiles:
+            rank = math.ceil(quantile * size)
+            exact = np.array([window[rank - 1] for window in windows])
+            errors[str(quantile)] = np.abs(results.values(quantile) - exact) / exact
+        p99_9 = results.estimates(results.column_of(0.999))
+        averages = [errors[quantile].mean() for quantile in ("0.5", "0.99", "0.999")]
+        width = ((p99_9[:, 2] - p99_9[:, 1]) / p99_9[:, 0]).mean()
+        shares = [*averages, max(map(max, errors.values())), width]
+        measured.append([*(f"{share:.2%}".replace("%", " %") for share in shares), f"{operator.nbytes:,}"])
+    page = (ROOT / "docs/guarantees.md").read_text()
+    section = page[page.index("### Compared with DDSketch") : page.index("## Method exact")]
+    rows = [
+        line.strip("| ").split(" | ")[1:] for line in section.splitlines() if line.startswith(("| a", "| l", "| b"))
+    ]
+    assert rows == [list(row) for row in zip(*measured, strict=True)]
 
 
 # -- the map of CONTRIBUTING.md ----------------------------------------------------------------------------------------
@@ -95,7 +129,9 @@ ENTRY = re.compile(r"^### (.+)\n\n((?:.+\n)+)(?:\n((?:.+\n)+))?", re.MULTILINE)
 def glossary() -> dict[str, tuple[str, str]]:
     """The sentence and the example of every term."""
     text = (ROOT / "docs/glossary.md").read_text()
-    return {term: (" ".join(sentence.split()), " ".join(example.split())) for term, sentence, example in ENTRY.findall(text)}
+    return {
+        term: (" ".join(sentence.split()), " ".join(example.split())) for term, sentence, example in ENTRY.findall(text)
+    }
 
 
 def test_every_term_of_the_glossary_has_one_sentence_and_an_example():
@@ -109,10 +145,13 @@ def test_every_term_of_the_glossary_has_one_sentence_and_an_example():
 
 def test_the_index_of_the_glossary_has_every_term_under_its_theme():
     text = (ROOT / "docs/glossary.md").read_text()
-    index = {theme: re.findall(r"\[([^]]+)\]\(#", line) for theme, line in re.findall(r"^- \*\*(.+):\*\* (.+)$", text, re.M)}
+    index = {
+        theme: re.findall(r"\[([^]]+)\]\(#", line) for theme, line in re.findall(r"^- \*\*(.+):\*\* (.+)$", text, re.M)
+    }
     themes = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
     assert index == {
-        theme: re.findall(r"^### (.+)$", part, re.MULTILINE) for theme, part in zip(themes[::2], themes[1::2], strict=True)
+        theme: re.findall(r"^### (.+)$", part, re.MULTILINE)
+        for theme, part in zip(themes[::2], themes[1::2], strict=True)
     }
 
 

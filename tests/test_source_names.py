@@ -39,7 +39,9 @@ def names_of(tree: ast.AST) -> Iterator[tuple[str, int]]:
             case ast.alias(asname=str(name)):
                 yield name, node.lineno
             case ast.Assign(targets=[ast.Name(id="__slots__")], value=value):
-                yield from ((str(part.value), part.lineno) for part in ast.walk(value) if isinstance(part, ast.Constant))
+                yield from (
+                    (str(part.value), part.lineno) for part in ast.walk(value) if isinstance(part, ast.Constant)
+                )
 
 
 def fillers_of(code: str) -> list[tuple[str, int]]:
@@ -97,7 +99,7 @@ def test_every_exception_is_needed():
 
 
 def test_fillers_are_seen_wherever_a_name_can_stand():
-    code = '''
+    code = """
 import json as told
 from json import loads as found
 
@@ -121,7 +123,7 @@ class _Asked:
                 pass
             case [*told] | (1 as said):
                 return lambda asked: asked
-'''
+"""
     names = [name for name, _ in fillers_of(code)]
     assert sorted(set(names)) == ["_Asked", "_at", "asked", "at", "found", "made", "said", "told"]
     counts = {name: names.count(name) for name in set(names)}

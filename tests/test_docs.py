@@ -25,6 +25,14 @@ def test_the_readme_is_read_in_a_few_minutes():
     assert len((ROOT / "README.md").read_text().split()) <= MOST_WORDS
 
 
+def test_the_figures_of_the_readme_are_those_of_the_page_of_figures():
+    readme, page = (ROOT / "README.md").read_text(), (ROOT / "docs/figures.md").read_text()
+    table = "".join(re.findall(r"^\|.*\| (.*) \|$", readme[readme.index("## Figures") :], re.MULTILINE))
+    figures = re.findall(r"\d[\d,.]*\d", table)
+    assert len(figures) > 12
+    assert [figure for figure in figures if figure not in page] == []
+
+
 # What needs Spark is run in tests/spark.
 @pytest.mark.parametrize("document", ["README.md", "docs/guide.md", "docs/policies.md", "docs/streams.md"])
 def test_examples_run_from_top_to_bottom(document, capsys):

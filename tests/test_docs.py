@@ -51,6 +51,7 @@ def test_examples_run_from_top_to_bottom(document, capsys):
 def test_files_that_are_named_exist(document):
     folders = "core|policies|spark|streams|evaluation|monitor|web|tests|benchmarks|src|docs|scripts|dashboards"
     named = re.findall(rf"`((?:{folders})/[\w/.-]*)`", (ROOT / document).read_text())
+    named = [path for path in named if "NAME" not in path]  # a place for a new file
     missing = [path for path in named if not (ROOT / path).exists() and not (ROOT / "src/aomg" / path).exists()]
     assert not missing
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounding import SCALES, assert_inside, assert_short, exact, number, some_intervals
 
-from aomg.numbers import Shown, shown, unit_of
+from aomg.numbers import NumberTexts, number_texts, unit_of
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 written = st.builds(lambda digits, power: float(f"{digits}e{power}"), st.integers(-(10**7), 10**7), st.integers(-15, 9))
@@ -26,7 +26,7 @@ scales = st.sampled_from(SCALES)
 
 
 def texts(*arguments, **options) -> tuple[str, str, str]:
-    told = shown(*arguments, **options)
+    told = number_texts(*arguments, **options)
     return told.value, told.low, told.high
 
 
@@ -100,16 +100,16 @@ def test_one_number_has_one_text_of_at_most_seven_digits(value, text):
 @given(st.integers(-(10**7) + 1, 10**7 - 1), st.integers(-12, 12), scales.filter(lambda scale: scale[1] % 60))
 def test_one_number_of_seven_digits_is_written_in_full(count, power, scale):
     value = float(f"{count}e{power}")
-    assert number(shown(value, value, value, scale=scale).value) == exact(value, scale)
+    assert number(number_texts(value, value, value, scale=scale).value) == exact(value, scale)
 
 
 def test_what_is_not_known_has_a_text_and_limits_nothing():
     nothing = float("nan")
-    assert shown(None, nothing, math.inf) == Shown("-", "-", "-")
-    assert shown(1.9396, 1.93, None, digits=3, missing="?") == Shown("1.94", "1.93", "?")
-    assert shown(1.9396, None, 1.9399, digits=3) == Shown("1.93", "-", "1.94")
-    assert shown(nothing, 1.234, 5.678, digits=3) == Shown("-", "1.23", "5.68")
-    assert shown(7.0, 1.0, 2.0).value == "7"  # never so, and nothing to invent a number for
+    assert number_texts(None, nothing, math.inf) == NumberTexts("-", "-", "-")
+    assert number_texts(1.9396, 1.93, None, digits=3, missing="?") == NumberTexts("1.94", "1.93", "?")
+    assert number_texts(1.9396, None, 1.9399, digits=3) == NumberTexts("1.93", "-", "1.94")
+    assert number_texts(nothing, 1.234, 5.678, digits=3) == NumberTexts("-", "1.23", "5.68")
+    assert number_texts(7.0, 1.0, 2.0).value == "7"  # never so, and nothing to invent a number for
 
 
 @pytest.mark.parametrize(

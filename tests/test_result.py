@@ -110,7 +110,7 @@ def test_a_query_without_thresholds_says_so():
 def test_an_error_message_is_readable():
     with pytest.raises(UnknownQuantileError) as caught:
         results_of()[0][0.9]
-    assert str(caught.value) == "0.9 is no quantile of this query; it has 0.5, 0.99"
+    assert str(caught.value) == "0.9 is not a quantile of this query; it has 0.5, 0.99"
 
 
 def test_a_result_can_be_read_by_people():

@@ -312,7 +312,7 @@ def test_kafka_is_a_source_with_its_options(written):
         ("quantiles: [0.5, 0.999]", "quantiles: [50, 99]", r"99 % is 0.99"),
         ("quantiles: [0.5, 0.999]", "quantiles: [0.5, 0.5]", "quantile 0.5 is given twice"),
         ("quantiles: [0.5, 0.999]", "quantiles: [p99]", r"quantiles\[0\] must be a number such as 0.99, and is 'p99'"),
-        ("thresholds: [500, 0.25]", "thresholds: [1, 1]", "names one twice"),
+        ("thresholds: [500, 0.25]", "thresholds: [1, 1]", "contains a number twice"),
         ("digits: 2", "digits: 9", "digits=9 must be 1 to 6"),
         ("guarantee: 0.1", "guarantee: 0.0001", "the finest is"),
         ("{fraction: 0.2", "{fraction: 2", "few_k.fraction=2.0 must lie in"),

@@ -70,15 +70,15 @@ def test_the_package_can_be_imported_where_numba_finds_no_place_for_kernels(tmp_
     )
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     environment["XDG_CACHE_HOME"] = str(tmp_path)
-    found = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
-    assert found.returncode == 0, found.stderr
-    assert Path(found.stdout.strip()).is_relative_to(tmp_path / "aomg" / "kernels")
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "aomg" / "kernels")
 
 
 def test_importing_the_package_imports_no_backend():
     backends = {"pyspark", "pyarrow", "pandas", "datasketches", "typer", "rich", "starlette", "uvicorn", "plotly"}
     code = f"import sys, aomg; print(sorted({backends!r} & set(sys.modules)))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
-    assert found.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.strip() == "[]"

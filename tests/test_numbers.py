@@ -26,15 +26,15 @@ scales = st.sampled_from(SCALES)
 
 
 def texts(*arguments, **options) -> tuple[str, str, str]:
-    told = number_texts(*arguments, **options)
-    return told.value, told.low, told.high
+    formatted = number_texts(*arguments, **options)
+    return formatted.value, formatted.low, formatted.high
 
 
 @settings(max_examples=300)
 @given(intervals, digits, scales, st.booleans(), st.booleans())
 def test_rounding_never_leaves_the_interval(interval, digits, scale, padded, grouped):
-    told = texts(*interval, digits=digits, scale=scale, padded=padded, grouped=grouped)
-    assert_inside(*interval, told, scale)
+    rounded = texts(*interval, digits=digits, scale=scale, padded=padded, grouped=grouped)
+    assert_inside(*interval, rounded, scale)
 
 
 @settings(max_examples=300)
@@ -46,9 +46,9 @@ def test_texts_are_no_longer_than_the_interval_needs(interval, digits, scale):
 def test_both_hold_of_thousands_of_intervals_that_are_like_those_of_results():
     for place, interval in enumerate(some_intervals(1, 3000)):
         scale, count = SCALES[place % len(SCALES)], 3 + place % 4
-        told = texts(*interval, digits=count, scale=scale, padded=True)
-        assert_inside(*interval, told, scale)
-        assert_short(*interval, told, count, scale)
+        rounded = texts(*interval, digits=count, scale=scale, padded=True)
+        assert_inside(*interval, rounded, scale)
+        assert_short(*interval, rounded, count, scale)
 
 
 @given(intervals, digits)
@@ -67,7 +67,7 @@ def test_the_sign_changes_nothing_else(interval):
 
 
 @pytest.mark.parametrize(
-    "interval, digits, told",
+    "interval, digits, expected",
     [
         ((1.936, 1.930, 1.939), 3, ("1.936", "1.930", "1.939")),  # once 1.94 over 1.930..1.939
         ((1.94, 1.9, 2.0), 3, ("1.94", "1.90", "2.00")),
@@ -85,8 +85,8 @@ def test_the_sign_changes_nothing_else(interval):
         ((2e-9, 0.0, 3.14159e-9), 3, ("2.00e-9", "0", "3.15e-9")),
     ],
 )
-def test_texts_are_as_people_write(interval, digits, told):
-    assert texts(*interval, digits=digits, padded=True) == told
+def test_texts_are_in_the_usual_notation(interval, digits, expected):
+    assert texts(*interval, digits=digits, padded=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_what_is_not_known_has_a_text_and_limits_nothing():
 
 
 @pytest.mark.parametrize(
-    "interval, unit, told",
+    "interval, unit, expected",
     [
         ((999.0, 998.0, 1000.0), "us", ("us", (1, 1))),
         ((1000.0, 998.0, 2000.0), "us", ("ms", (1, 1000))),
@@ -126,5 +126,5 @@ def test_what_is_not_known_has_a_text_and_limits_nothing():
         ((0.5, 0.5, 0.5), "bytes", ("bytes", (1, 1))),
     ],
 )
-def test_units_are_those_in_which_people_read_a_quantity(interval, unit, told):
-    assert unit_of(*interval, unit) == told
+def test_a_quantity_has_its_usual_unit(interval, unit, expected):
+    assert unit_of(*interval, unit) == expected

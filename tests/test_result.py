@@ -140,7 +140,7 @@ def test_times_of_results_are_instants():
 def test_results_stay_as_they_were_when_the_stream_goes_on():
     operator = Operator(QUERY)
     results = operator.push(np.arange(100))
-    kept = results.rows.copy()
+    before = results.rows.copy()
     operator.push(np.arange(1000))
-    assert np.array_equal(results.rows, kept)
+    assert np.array_equal(results.rows, before)
     assert isinstance(results[0], Result)

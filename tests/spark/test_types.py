@@ -110,9 +110,9 @@ def test_keys_of_every_type_are_grouped_as_spark_groups_them(spark, name):
     data = frame(spark, events, 3)
     results = quantiles(data, QUERY, value="v", time="ts", by=["k"], shards=3)
     assert results.schema["k"].dataType == data.schema["k"].dataType
-    found = rows_of(results, ["k"])
-    assert len({row[0] for row in found}) == data.groupBy("k").count().count()
-    assert_same(found, expected_rows(QUERY, events, ["k"]))
+    rows = rows_of(results, ["k"])
+    assert len({row[0] for row in rows}) == data.groupBy("k").count().count()
+    assert_same(rows, expected_rows(QUERY, events, ["k"]))
 
 
 def test_keys_that_arrow_cannot_carry_are_refused_with_what_to_do(spark):
@@ -124,9 +124,9 @@ def test_keys_that_arrow_cannot_carry_are_refused_with_what_to_do(spark):
 def test_two_and_three_by_columns_make_a_key_together(spark):
     events = with_keys(a=KEYS["string"].slice(0, 3), b=KEYS["double"], c=KEYS["boolean"])
     for by in (["a", "b"], ["c", "b", "a"]):
-        found = answers(spark, events, by)
-        assert len({row[0] for row in found}) >= 18
-        assert_same(found, expected_rows(QUERY, events, by))
+        rows = answers(spark, events, by)
+        assert len({row[0] for row in rows}) >= 18
+        assert_same(rows, expected_rows(QUERY, events, by))
 
 
 def test_texts_of_two_columns_do_not_run_together(spark):
@@ -147,10 +147,10 @@ def test_times_before_1970_lie_in_sub_windows_that_are_aligned_to_1970(spark):
     times = np.concatenate([random.integers(-5 * MINUTE, 5 * MINUTE, 200), [-1, 0, -MINUTE, -MINUTE - 1, 1]])
     times = np.concatenate([times, -61_000_000_000 * SECOND + np.arange(5) * 7 * SECOND])
     events = pa.table({"ts": instants(times), "v": random.integers(1, 1000, times.size)})
-    found = answers(spark, events)
-    assert min(map(end_of, found)) < -60_000_000_000 * SECOND
-    assert all(end_of(row) % MINUTE == 0 for row in found)
-    assert_same(found, expected_rows(QUERY, events))
+    rows = answers(spark, events)
+    assert min(map(end_of, rows)) < -60_000_000_000 * SECOND
+    assert all(end_of(row) % MINUTE == 0 for row in rows)
+    assert_same(rows, expected_rows(QUERY, events))
 
 
 DAYS = {

@@ -90,10 +90,10 @@ def test_what_is_open_when_a_stream_stops_is_told_by_its_checkpoint(finished, ev
 
 
 def test_every_event_is_accounted_for(finished, events):
-    told = finished.accounts
+    counts = finished.accounts
     open_ = np.asarray(events["ts"].cast(pa.int64())) >= watermark(QUERY, events) // MINUTE * MINUTE
     nothing = {"late": 0, "refused": 0, "future": 0}
-    assert told == {"came": 3000, "used": 3000 - open_.sum(), "open": open_.sum(), **nothing}
+    assert counts == {"came": 3000, "used": 3000 - open_.sum(), "open": open_.sum(), **nothing}
 
 
 def test_other_files_in_another_order_give_the_same_rows(replay, events):
@@ -171,7 +171,7 @@ def test_all_events_tell_the_time_where_that_is_asked(replay):
 
 
 def _ticks(*seconds):
-    return pa.concat_tables([tick(at, key) for at, key in zip(seconds, "abcba", strict=True)])
+    return pa.concat_tables([tick(second, key) for second, key in zip(seconds, "abcba", strict=True)])
 
 
 def test_an_event_that_comes_too_late_is_counted_and_left_out(replay):
@@ -198,8 +198,8 @@ def test_a_stamp_in_the_far_future_moves_no_watermark_and_is_counted(replay):
     ):
         stream = replay(clock=clock, shards=2).add(pa.concat_tables([parts[0], wrong]), parts[1]).run()
         assert_same(stream.rows, expected)
-        told = stream.accounts
-        assert (told["future"], told["late"], told["came"]) == (2, 0, 602)
+        counts = stream.accounts
+        assert (counts["future"], counts["late"], counts["came"]) == (2, 0, 602)
 
 
 def test_events_up_to_the_allowed_skew_are_believed(replay):
@@ -220,8 +220,8 @@ def test_what_is_refused_is_counted_and_tells_no_time(replay):
     bad = pa.table({"k": ["pod-000", "x", "y", "z", None, None], "ts": instants(times), "v": values})
     stream = replay().add(pa.concat_tables([good.slice(0, 100), bad]), good.slice(100)).run()
     assert_same(stream.rows, closed(expected_rows(QUERY, good, ["k"]), watermark(QUERY, good)))
-    told = stream.accounts
-    assert (told["came"], told["refused"], told["late"], told["future"]) == (206, 6, 0, 0)
+    counts = stream.accounts
+    assert (counts["came"], counts["refused"], counts["late"], counts["future"]) == (206, 6, 0, 0)
 
 
 def test_a_file_that_comes_twice_counts_twice_as_in_a_batch(replay):
@@ -295,8 +295,8 @@ def test_a_stream_that_is_stopped_and_started_again_goes_on_as_if_it_had_not(rep
     stream = replay()
     for came, part in enumerate(slices(events, 5), 1):
         stream.add(part).run()
-        told = stream.accounts
-        assert (told["came"], told["late"]) == (came * 600, 0)
+        counts = stream.accounts
+        assert (counts["came"], counts["late"]) == (came * 600, 0)
     assert_same(stream.rows, finished.rows)
     assert stream.accounts == finished.accounts
 
@@ -304,13 +304,13 @@ def test_a_stream_that_is_stopped_and_started_again_goes_on_as_if_it_had_not(rep
 def test_a_micro_batch_that_is_done_again_leaves_no_row_twice_in_a_file_sink(replay, finished, events):
     """A crash between the sink's commit and the stream's looks like a commit file that is not there."""
     stream = replay().add(*slices(events, 5)[:3]).run_into_files()
-    told, rows = stream.accounts, stream.rows_in_files
+    counts, rows = stream.accounts, stream.rows_in_files
     for commits in (1, 2):
         for file in stream.commits()[-commits:]:
             file.unlink()
             (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
         stream.run_into_files()
-        assert stream.accounts == told
+        assert stream.accounts == counts
         assert_same(stream.rows_in_files, rows)
     stream.add(*slices(events, 5)[3:]).run_into_files()
     assert_same(stream.rows_in_files, finished.rows)

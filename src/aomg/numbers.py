@@ -188,16 +188,17 @@ class _Decimals:
         """Format a number of units of the last place."""
         sign, digits = "-" if units < 0 else "", str(abs(units))
         if self._exponential:
-            whole, rest, end = digits[0], digits[1:], f"e{len(digits) - 1 - places:+d}" if units else ""
+            exponent = f"e{len(digits) - 1 - places:+d}" if units else ""
+            whole, fraction = digits[0], digits[1:]
         else:
             digits = digits.zfill(places + 1)
             point = len(digits) - places
-            whole, rest, end = digits[:point], digits[point:], ""
+            whole, fraction, exponent = digits[:point], digits[point:], ""
         if not padded:
-            rest = rest.rstrip("0")
+            fraction = fraction.rstrip("0")
         if grouped:
             whole = f"{int(whole):,}"
-        return f"{sign}{whole}.{rest}{end}" if rest else f"{sign}{whole}{end}"
+        return f"{sign}{whole}.{fraction}{exponent}" if fraction else f"{sign}{whole}{exponent}"
 
     def _in_units(self, number: int, places: int) -> tuple[int, int]:
         """A number in units of the last place, as a numerator and a denominator."""
@@ -222,5 +223,5 @@ def _decimal(number: Number) -> tuple[int, int] | None:
     if number is None or not math.isfinite(number):
         return None
     digits, _, power = repr(float(number)).partition("e")
-    whole, _, rest = digits.partition(".")
-    return int(whole + rest), int(power or 0) - len(rest)
+    whole, _, fraction = digits.partition(".")
+    return int(whole + fraction), int(power or 0) - len(fraction)

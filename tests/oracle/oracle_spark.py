@@ -154,7 +154,7 @@ class Stream:
 
 
 FILES, FIRST_FILES = 4, 2
-KEPT = QUERY
+SAVED = QUERY
 """The query of the stream whose checkpoint is kept, after the first files."""
 WHOLE = PAPER.replace(period="15 seconds", lateness="1 second")
 
@@ -177,7 +177,7 @@ def new_stream(spark: SparkSession, folder: Path, query: Query, files: int = FIL
 
 def stream_goes_on(spark: SparkSession, folder: Path) -> Stream:
     """The stream that is kept in a folder, after it has read the rest; with the rows that it gave since."""
-    stream = Stream(spark, folder, KEPT)
+    stream = Stream(spark, folder, SAVED)
     write_files(stream.source, stream_files()[FIRST_FILES:], FIRST_FILES)
     stream.run()
     return stream
@@ -217,7 +217,7 @@ def summarised(spark: SparkSession, name: str) -> DataFrame:
     return summaries(frame(spark, events), query, **{**COLUMNS, "by": ["site", "k"]})
 
 
-ASKED: dict[str, tuple[str, dict[str, Any], list[str] | None]] = {
+REQUESTS: dict[str, tuple[str, dict[str, Any], list[str] | None]] = {
     "as written": ("three digits", {}, None),
     "longer windows, other quantiles": (
         "three digits",
@@ -235,5 +235,5 @@ ASKED: dict[str, tuple[str, dict[str, Any], list[str] | None]] = {
 
 def answered(stored: DataFrame, name: str) -> Outcome:
     """What stored summaries answer."""
-    written, changes, by = ASKED[name]
+    written, changes, by = REQUESTS[name]
     return Outcome(table_rows(windows(stored, STORED[written].replace(**changes), by=by).toArrow()))

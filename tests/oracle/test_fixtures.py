@@ -7,7 +7,7 @@ from oracle_fixtures import FIXTURES, contents_of
 from oracle_local import go_on, kept_cases
 from oracle_records import RECORDED, compare, read
 
-KEPT = kept_cases()
+SAVED = kept_cases()
 
 
 @pytest.fixture(scope="module")
@@ -15,13 +15,13 @@ def operators():
     return contents_of(FIXTURES / "operators.tar.gz")
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", SAVED)
 def test_a_kept_operator_goes_on_as_if_it_had_never_stopped(operators, name):
-    compare(go_on(KEPT[name], operators[name]), read("operators")[name])
+    compare(go_on(SAVED[name], operators[name]), read("operators")[name])
 
 
 def test_every_kept_operator_is_loaded(operators):
-    assert set(operators) == set(KEPT)
+    assert set(operators) == set(SAVED)
 
 
 def test_fixtures_name_no_folder_of_the_machine_that_wrote_them():

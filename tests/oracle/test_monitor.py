@@ -8,9 +8,9 @@ from oracle_records import compare, read
 pytestmark = pytest.mark.xdist_group("monitor on spark")
 
 
-def compare_all(found, recorded):
-    assert list(found) == list(recorded)
-    for name, outcome in found.items():
+def compare_all(outcomes, recorded):
+    assert list(outcomes) == list(recorded)
+    for name, outcome in outcomes.items():
         compare(outcome, recorded[name])
 
 

@@ -7,9 +7,9 @@ import pytest
 from oracle_fixtures import FIXTURES, unpack_folder
 from oracle_records import Outcome, compare, read, table_rows
 from oracle_spark import (
-    ASKED,
     FIRST_FILES,
-    KEPT,
+    REQUESTS,
+    SAVED,
     STORED,
     WHOLE,
     answered,
@@ -31,7 +31,7 @@ def test_a_batch_gives_the_recorded_results(spark, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "query", "files"), [("first files", KEPT, FIRST_FILES), ("paper, 20 sub-windows", WHOLE, 4)]
+    ("name", "query", "files"), [("first files", SAVED, FIRST_FILES), ("paper, 20 sub-windows", WHOLE, 4)]
 )
 def test_a_stream_gives_the_recorded_results(spark, tmp_path, name, query, files):
     compare(new_stream(spark, tmp_path, query, files).outcome(), read("streams")[name])
@@ -54,6 +54,6 @@ def test_summaries_are_the_recorded_bytes(spark, stored, name):
     compare(Outcome(table_rows(stored[name].toArrow())), read("summaries")[name])
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", REQUESTS)
 def test_kept_summaries_give_the_recorded_windows(stored, name):
-    compare(answered(stored[ASKED[name][0]], name), read("windows")[name])
+    compare(answered(stored[REQUESTS[name][0]], name), read("windows")[name])

@@ -66,11 +66,11 @@ def text_of(value: Any, digits: int | None = None) -> str:
 
 def result_rows(results: Results, digits: int | None = None) -> list[Row]:
     """The results of an operator, through their public names only."""
-    return [_result_row(results, row, digits) for row in range(len(results))]
+    return [_result_row(results, index, digits) for index in range(len(results))]
 
 
-def _result_row(results: Results, row: int, digits: int | None) -> Row:
-    result, query = results[row], results.query
+def _result_row(results: Results, index: int, digits: int | None) -> Row:
+    result, query = results[index], results.query
     row = {
         "start": str(result.start),
         "end": str(result.end),

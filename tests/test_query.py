@@ -29,9 +29,9 @@ def test_the_default_guarantee_follows_from_the_digits(digits, guarantee):
 
 
 @pytest.mark.parametrize(("digits", "finest"), [(1, 0.5), (2, 0.05), (3, 0.005), (6, 0.005), (None, 0.005)])
-def test_a_guarantee_finer_than_possible_is_refused_with_the_finest(digits, finest):
+def test_a_guarantee_smaller_than_possible_is_refused_with_the_smallest(digits, finest):
     assert Query(2, 1, digits=digits, guarantee=finest).guarantee == finest
-    with pytest.raises(QueryError, match=f"finest is {finest:g}"):
+    with pytest.raises(QueryError, match=f"smallest is {finest:g}"):
         Query(2, 1, digits=digits, guarantee=finest * 0.99)
 
 
@@ -320,11 +320,11 @@ BAD = [
     ({"digits": 3.0}, "1 to 6"),
     ({"digits": True}, "1 to 6"),
     ({"digits": "3"}, "1 to 6"),
-    ({"guarantee": True}, "finest|relative"),
-    ({"guarantee": 0}, "finest"),
-    ({"guarantee": -0.1}, "finest"),
-    ({"guarantee": float("nan")}, "finest"),
-    ({"guarantee": float("inf")}, "finest"),
+    ({"guarantee": True}, "smallest"),
+    ({"guarantee": 0}, "smallest"),
+    ({"guarantee": -0.1}, "smallest"),
+    ({"guarantee": float("nan")}, "smallest"),
+    ({"guarantee": float("inf")}, "smallest"),
     ({"guarantee": "tight"}, "relative"),
     ({"few_k": 0.5}, "FewK"),
     ({"few_k": True}, "FewK"),

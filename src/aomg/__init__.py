@@ -1,5 +1,7 @@
 """AOMG: quantiles of sliding windows, each with an interval that is guaranteed to contain the exact value.
 
+`Query` describes a window and its quantiles. `Operator` computes them for one stream, `aomg.spark` for many keys on Spark.
+
 >>> import aomg
 >>> operator = aomg.Operator(aomg.Query(size=4000, period=1000))
 >>> results = operator.push(range(4000))

@@ -69,7 +69,7 @@ def decimal_of(quantile: Any) -> Decimal:
     except InvalidOperation:
         raise QueryError(f"quantile {quantile!r} is not a decimal number; write 0.99 or '0.99'") from None
     if not exact.is_finite():
-        raise QueryError(f"a quantile must be a number in (0, 1], not {quantile!r}")
+        raise QueryError(f"a quantile must be above 0 and at most 1, not {quantile!r}; write 0.99 for 99 %")
     return exact.normalize()
 
 
@@ -111,17 +111,17 @@ class FewK:
                 raise QueryError(f"few_k.{name}={number!r} must be a number")
             object.__setattr__(self, name, float(number))
         if not 0 < self.fraction <= 1:
-            raise QueryError(f"few_k.fraction={self.fraction!r} must lie in (0, 1]")
+            raise QueryError(f"few_k.fraction={self.fraction!r} must be above 0 and at most 1")
         if self.budget is not None and not (_is_whole(self.budget) and self.budget >= 1):
             raise QueryError(f"few_k.budget={self.budget!r} must be a whole number of values, 1 or more, or None")
         if self.budget is not None:
             object.__setattr__(self, "budget", int(self.budget))
         if not 0 < self.high <= 1:
-            raise QueryError(f"few_k.high={self.high!r} must be a quantile in (0, 1]")
+            raise QueryError(f"few_k.high={self.high!r} must be a quantile, above 0 and at most 1")
         if not self.threshold >= 0:
             raise QueryError(f"few_k.threshold={self.threshold!r} must not be negative")
         if not 0 < self.burst < 1:
-            raise QueryError(f"few_k.burst={self.burst!r} must lie in (0, 1)")
+            raise QueryError(f"few_k.burst={self.burst!r} must be above 0 and below 1")
         if self.offset not in ("rotate", "paper"):
             raise QueryError(f"few_k.offset={self.offset!r} must be 'rotate' or 'paper'")
 
@@ -199,7 +199,7 @@ class Query:
                 f"make it {' or '.join(repr(self._length(length)) for length in nearest)}"
             )
         if counted and self.period >= MOST_EVENTS:
-            raise QueryError(f"period={self.period} is too large: a sub-window has fewer than 2^31 events")
+            raise QueryError(f"period={self.period} is too large; it must be below 2^31 events")
         if self.size // self.period > MOST_SUB_WINDOWS:
             raise QueryError(
                 f"a window of {self.size // self.period:,} periods is too long; the most is {MOST_SUB_WINDOWS:,}"
@@ -249,7 +249,7 @@ class Query:
             ) from None
         if self.guarantee is True or not finest <= guarantee < float("inf"):
             raise QueryError(
-                f"guarantee={self.guarantee!r} is not possible with digits={self.digits}; the finest is {finest:g}"
+                f"guarantee={self.guarantee!r} is not possible with digits={self.digits}; the smallest is {finest:g}"
             )
         return guarantee
 

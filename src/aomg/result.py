@@ -235,8 +235,10 @@ class Results(Sequence[Result]):
         """Return one Result, or the Results of a slice."""
         if isinstance(index, slice):
             return Results(self.query, self.rows[index], None if self.densities is None else self.densities[index])
-        row = range(len(self.rows))[index]
-        return Result(self, row)
+        try:
+            return Result(self, range(len(self.rows))[index])
+        except IndexError:
+            raise IndexError(f"there is no result {index}; there are {len(self.rows)}") from None
 
     def __iter__(self) -> Iterator[Result]:
         """Iterate over the results, ordered by the end of their window."""

@@ -50,7 +50,7 @@ def quoted(name: str) -> Column:
 def names_in(by: Sequence[str] | str | None) -> list[str]:
     """The names of the by columns: several, one alone, or none."""
     alone = isinstance(by, (str, Column)) or not isinstance(by, Iterable)
-    names = [] if by is None else [by] if alone else list(by)
+    names: list[Any] = [] if by is None else [by] if alone else list(by)
     for name in names:
         _refuse_no_name("by", name)
     return names

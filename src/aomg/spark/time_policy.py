@@ -72,7 +72,8 @@ class TimePolicy:
 
     def is_future(self, micros: Integers) -> Mask:
         """Which events were marked as too far in the future."""
-        return micros == _FUTURE
+        future: Mask = micros == _FUTURE
+        return future
 
     def tells_time(self, usable: Mask, future: Mask, times: pa.Array) -> Mask:
         """Which events move the watermark."""

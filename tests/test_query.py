@@ -280,7 +280,7 @@ BAD = [
     ({"size": 2, "period": 3}, "multiple of period=3; make it 3$"),
     ({"size": 0, "period": 1}, "positive"),
     ({"size": -4, "period": -2}, "positive"),
-    ({"size": 4.0, "period": 2.0}, "duration"),
+    ({"size": 4.0, "period": 2.0}, "no unit"),
     ({"size": True, "period": True}, "duration"),
     ({"size": "1 hour", "period": 60}, "both"),
     ({"size": 60, "period": "1 minute"}, "both"),

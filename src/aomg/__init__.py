@@ -1,6 +1,6 @@
 """AOMG: quantiles of sliding windows, each with an interval that is guaranteed to contain the exact value.
 
-`Query` describes a window and its quantiles. `Operator` computes them for one stream, `aomg.spark` for many keys on Spark.
+`Query` describes a window and its quantiles; `Operator` computes them for one stream, `aomg.spark` for many keys.
 
 >>> import aomg
 >>> operator = aomg.Operator(aomg.Query(size=4000, period=1000))

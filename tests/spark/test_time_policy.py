@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import Column
 
 from aomg import Query, QueryError
 from aomg.errors import InputError
@@ -41,6 +42,9 @@ def test_usable_events_tell_the_time_and_on_request_all_that_are_not_in_the_futu
     ("arguments", "error", "message"),
     [
         ({"time_by": "value"}, InputError, "time_by='value' must be 'values' or 'events'"),
+        ({"clock": "procesing"}, InputError, "clock='procesing' must be 'processing', a Column of timestamps"),
+        ({"clock": True}, InputError, "clock=True must be 'processing'"),
+        ({"clock": {}}, InputError, "clock={} must be 'processing'"),
         ({"clock": "processing", "max_clock_skew": 10}, QueryError, "max_clock_skew: 10 has no unit"),
         ({"clock": "processing", "max_clock_skew": "soon"}, QueryError, "max_clock_skew: 'soon' is not a duration"),
     ],
@@ -55,7 +59,10 @@ def test_the_skew_does_not_matter_where_every_time_is_trusted():
 
 
 def test_workers_get_the_policy_without_the_clock():
-    class Clock:
+    class Clock(Column):
+        def __new__(cls):
+            return object.__new__(cls)
+
         def __reduce__(self):
             raise TypeError("a column cannot be pickled")
 

@@ -5,6 +5,7 @@ query's lateness: it closes sub-windows, and events of closed sub-windows are la
 """
 
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -17,12 +18,15 @@ from pyspark.sql import functions as f
 from aomg.errors import InputError
 from aomg.query import Query, duration_argument
 from aomg.spark.parcels import NEVER
+from aomg.suggestions import nearest
 
 TimeBy = Literal["values", "events"]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 _FUTURE = (1 << 63) - 1  # the time of an event that is too far beyond the clock
+_PROCESSING = "processing"
+_CLOCKS = (str, Column, date, np.datetime64, int, float)
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class TimePolicy:
             raise InputError(f"time_by={time_by!r} must be {' or '.join(map(repr, get_args(TimeBy)))}")
         if query.counted or clock is None:
             return cls(None, 0, time_by, query.lateness, query.period)
+        _check_clock(clock)
         skew = duration_argument(max_clock_skew, "max_clock_skew")
         return cls(clock, skew, time_by, query.lateness, query.period)
 
@@ -88,10 +93,17 @@ class TimePolicy:
         return pc.less(numbers, first_open)
 
 
+def _check_clock(clock: Any) -> None:
+    """Refuse what cannot be a clock. Spark parses a text as a timestamp later, so only misspelling is found here."""
+    misspelt = isinstance(clock, str) and clock != _PROCESSING and nearest(clock, [_PROCESSING]) is not None
+    if misspelt or isinstance(clock, bool) or not isinstance(clock, _CLOCKS):
+        raise InputError(f"clock={clock!r} must be {_PROCESSING!r}, a Column of timestamps, a datetime or None")
+
+
 def _now(clock: Any) -> Column:
     """The clock as a column: Spark's own, a column of the events, or a fixed time."""
     if isinstance(clock, Column):
         return clock
-    if isinstance(clock, str) and clock == "processing":
+    if isinstance(clock, str) and clock == _PROCESSING:
         return f.current_timestamp()
     return f.lit(clock).cast("timestamp")

@@ -77,8 +77,11 @@ def decimal_of(quantile: Any) -> Decimal:
 class FewK:
     """Few-k merging: how many of its largest values each sub-window keeps, and when they give the estimate.
 
+    N and P are the sizes of the window and the sub-window in events, phi is the quantile.
+
     fraction
-        Share, in (0, 1], of the N(1-phi) largest values (an exact quantile needs all) that each sub-window keeps.
+        Share of the N(1-phi) largest values that each sub-window keeps, above 0 and at most 1; 1 is enough for an exact
+        quantile.
     budget
         Instead of a fraction: how many values a whole window may keep for each high quantile (the paper's B). A
         sub-window gets B P / N of them, for top-k first and the rest for sample-k.
@@ -87,7 +90,7 @@ class FewK:
     threshold
         Top-k gives the estimate where P(1-phi) is below this (the paper's statistical inefficiency).
     burst
-        Effect size, in (0, 1), above which a sub-window's tail counts as larger than the one before.
+        Effect size, between 0 and 1, above which a sub-window's tail counts as larger than the one before.
     offset
         Where interval sampling starts: "rotate" depends on the sub-window's number and is unbiased, "paper" takes
         every i-th value and is biased low.
@@ -139,7 +142,8 @@ class Query:
         ("1 hour", "5m", timedelta; see `aomg.durations`). The size is a multiple of the period. A sub-window is one
         period long.
     quantiles
-        In (0, 1], each once, in any order. The phi-quantile is the ceil(phi n)-th smallest of n values.
+        Numbers above 0 and at most 1, each once, in any order. The quantile phi of n values is the ceil(phi n)-th
+        smallest.
     thresholds
         Values for `Result.below`, which returns the share of events at or below a threshold.
     digits
@@ -150,7 +154,7 @@ class Query:
     few_k
         Few-k merging, or None.
     lateness
-        How long after its end a sub-window in event time stays open for late events.
+        How long after its end a sub-window in event time stays open for events that arrive out of order.
     partial
         Whether there are results from the first sub-window on; False waits until every sub-window of the window has
         events.

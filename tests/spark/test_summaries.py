@@ -87,7 +87,7 @@ def test_what_are_no_summaries_is_refused(spark, events, stored):
 
 def test_summaries_of_different_queries_are_not_added_up_and_both_are_named(spark, events, stored):
     other = summaries(frame(spark, events), QUERY.replace(lateness="90 seconds"), **COLUMNS)
-    with pytest.raises(Exception, match=r"different queries: Query\(size='[0-9a-z]+', .* lateness='1m30s'"):
+    with pytest.raises(Exception, match=r"different queries, Query\(size='[0-9a-z]+', .* lateness='1m30s'"):
         windows(stored.union(other.withColumn("site", f.lit("elsewhere"))), QUERY, by=[]).collect()
 
 

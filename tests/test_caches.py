@@ -19,14 +19,14 @@ def homeless(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_caches_lie_where_the_user_wants_them(tmp_path, monkeypatch):
+def test_caches_are_where_the_user_wants_them(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_directory() == tmp_path / "aomg"
     assert (tmp_path / "aomg").is_dir()
 
 
-def test_without_a_home_that_can_be_written_they_lie_among_the_temporary_files(homeless):
+def test_without_a_writable_home_they_are_among_the_temporary_files(homeless):
     assert cache_directory() == homeless / f"aomg-{os.getuid()}"
     assert cache_directory().stat().st_mode & 0o777 == 0o700
 

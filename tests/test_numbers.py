@@ -43,7 +43,7 @@ def test_texts_are_no_longer_than_the_interval_needs(interval, digits, scale):
     assert_short(*interval, texts(*interval, digits=digits, scale=scale, padded=True), digits, scale)
 
 
-def test_both_hold_of_thousands_of_intervals_that_are_like_those_of_results():
+def test_both_are_true_for_thousands_of_intervals_like_those_of_results():
     for place, interval in enumerate(some_intervals(1, 3000)):
         scale, count = SCALES[place % len(SCALES)], 3 + place % 4
         rounded = texts(*interval, digits=count, scale=scale, padded=True)
@@ -103,7 +103,7 @@ def test_one_number_of_seven_digits_is_written_in_full(count, power, scale):
     assert number(number_texts(value, value, value, scale=scale).value) == exact(value, scale)
 
 
-def test_what_is_not_known_has_a_text_and_limits_nothing():
+def test_missing_numbers_have_a_text_and_limit_nothing():
     nothing = float("nan")
     assert number_texts(None, nothing, math.inf) == NumberTexts("-", "-", "-")
     assert number_texts(1.9396, 1.93, None, digits=3, missing="?") == NumberTexts("1.94", "1.93", "?")

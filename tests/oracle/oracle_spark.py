@@ -1,4 +1,4 @@
-"""Runs on Spark that are recorded: batches of many keys, streams from files, summaries that are stored and asked."""
+"""Recorded runs on Spark: batches of many keys, streams from files, windows from stored summaries."""
 
 import itertools
 import os
@@ -155,7 +155,7 @@ class Stream:
 
 FILES, FIRST_FILES = 4, 2
 SAVED = QUERY
-"""The query of the stream whose checkpoint is kept, after the first files."""
+"""The query of the stream whose checkpoint is stored after the first files."""
 WHOLE = PAPER.replace(period="15 seconds", lateness="1 second")
 
 
@@ -176,7 +176,7 @@ def new_stream(spark: SparkSession, folder: Path, query: Query, files: int = FIL
 
 
 def stream_goes_on(spark: SparkSession, folder: Path) -> Stream:
-    """The stream that is kept in a folder, after it has read the rest; with the rows that it gave since."""
+    """The stream that is stored in a folder, after it has read the other files; with the rows that it emitted since."""
     stream = Stream(spark, folder, SAVED)
     write_files(stream.source, stream_files()[FIRST_FILES:], FIRST_FILES)
     stream.run()
@@ -184,7 +184,7 @@ def stream_goes_on(spark: SparkSession, folder: Path) -> Stream:
 
 
 def without(stream: Stream, rows: Sequence[Row]) -> Stream:
-    """A stream without the rows that it gave before."""
+    """A stream without the rows that it emitted before."""
     assert all(row in stream.rows for row in rows)
     stream.rows = [row for row in stream.rows if row not in rows]
     return stream
@@ -202,7 +202,7 @@ STORED = {
 
 
 def fixture_of(name: str) -> Path:
-    """Where the summaries of a query are kept."""
+    """The file with the stored summaries of a query."""
     return FIXTURES / f"summaries-{name.replace(' ', '-')}.parquet"
 
 
@@ -230,10 +230,10 @@ REQUESTS: dict[str, tuple[str, dict[str, Any], list[str] | None]] = {
     "paper": ("paper", {}, None),
     "counted": ("counted", {"size": 500}, None),
 }
-"""Which stored summaries are asked, what of their query is another, and by which labels."""
+"""Which stored summaries are read, which arguments of their query change, and the key columns."""
 
 
 def answered(stored: DataFrame, name: str) -> Outcome:
-    """What stored summaries answer."""
+    """The windows of stored summaries."""
     written, changes, by = REQUESTS[name]
     return Outcome(table_rows(windows(stored, STORED[written].replace(**changes), by=by).toArrow()))

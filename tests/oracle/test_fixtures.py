@@ -1,4 +1,4 @@
-"""What was kept on disk is small, can be loaded on any machine, and says nothing about the one it was written on."""
+"""The stored fixtures are small, load on any machine, and do not name the machine that wrote them."""
 
 import re
 
@@ -16,11 +16,11 @@ def operators():
 
 
 @pytest.mark.parametrize("name", SAVED)
-def test_a_kept_operator_goes_on_as_if_it_had_never_stopped(operators, name):
+def test_a_saved_operator_continues_as_if_it_had_never_stopped(operators, name):
     compare(go_on(SAVED[name], operators[name]), read("operators")[name])
 
 
-def test_every_kept_operator_is_loaded(operators):
+def test_every_saved_operator_is_loaded(operators):
     assert set(operators) == set(SAVED)
 
 

@@ -31,7 +31,7 @@ def test_results_do_not_depend_on_how_pushes_are_cut(recorded, kind):
     assert len({record["digest"] for record in records.values()}) == 1
 
 
-def test_moments_estimates_are_the_recorded_ones_but_for_their_last_digits():
+def test_the_estimates_of_moment_are_the_recorded_ones_except_for_their_last_digits():
     expected = json.loads((RECORDED / "moments.json").read_text())
     for kind, estimates in moments().items():
         for values, then in zip(estimates, expected[kind], strict=True):

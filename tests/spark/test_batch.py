@@ -107,7 +107,7 @@ def test_any_query_over_any_events_answers_like_local_operators(
 
 @settings(max_examples=5)
 @given(query=counted_queries(), values=streams(300), seed=st.integers(0, 2**32), keys=st.sampled_from([1, 3, 40]))
-def test_any_windows_of_elements_answer_like_local_operators(spark, query, values, seed, keys):
+def test_any_windows_counted_in_events_answer_like_local_operators(spark, query, values, seed, keys):
     events = numbered(timed_events(seed, values, keys, 0, 1))
     assert_same(answers(spark, shuffled(events, seed), query), expected_rows(query, events, ["k"]))
 
@@ -170,7 +170,7 @@ def test_years_between_two_events_of_a_key_are_passed_over(spark):
     assert_same(rows, expected_rows(query, events, ["k"]))
 
 
-def test_a_key_with_one_event_has_all_windows_that_hold_it(spark):
+def test_a_key_with_one_event_has_all_windows_that_contain_it(spark):
     query = Query("3 minutes", "1 minute")
     rows = answers(spark, pa.concat_tables([tick(i, f"key {i}", i) for i in range(50)] + [tick(600, "last")]), query)
     assert len(rows) == 50 * 3 + 1
@@ -197,7 +197,7 @@ def test_no_events_no_rows(spark):
         assert results.count() == 0
 
 
-def test_values_that_are_no_numbers_and_events_without_a_time_are_left_out(spark):
+def test_events_without_a_finite_value_or_a_time_are_left_out(spark):
     query = Query("3 minutes", "1 minute", quantiles=(0.5, 1))
     good = [(NOON + i * 7 * SECOND, 100.0 + i) for i in range(60)]
     bad = [(None, 5.0), (NOON, None), (NOON + 9, np.nan), (NOON + 900 * SECOND, np.inf), (NOON + 901 * SECOND, -np.inf)]
@@ -247,7 +247,7 @@ def test_the_columns_of_a_result(spark):
     assert counted.schema["p50"].dataType.names == ["value", "low", "high", "method", "bound", "bound_corrected"]
 
 
-def test_names_may_hold_dots_spaces_and_backticks(spark):
+def test_names_may_contain_dots_spaces_and_backticks(spark):
     query = Query(*WINDOW)
     names = {"k": "pod.set", "ts": "the time`s name", "v": "rtt (us)"}
     events = events_of(4, 400, 4, 600)

@@ -15,13 +15,13 @@ from aomg.spark.settings import PROVIDER
 module = importlib.import_module("aomg.spark.session")  # the package's attribute of this name is the function
 
 
-def test_a_running_session_is_returned_if_it_has_what_is_asked_for(spark):
+def test_a_running_session_is_returned_if_it_has_the_requested_settings(spark):
     assert session() is spark
     assert session("another name", cores=2) is spark
     assert session(**{"spark.ui.enabled": False, "spark.sql.shuffle.partitions": 2}) is spark
 
 
-def test_it_is_found_from_another_thread(spark):
+def test_a_running_session_is_returned_in_another_thread(spark):
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(session).result() is spark
 
@@ -35,7 +35,7 @@ def test_other_settings_are_refused_by_name_and_nothing_is_changed(spark):
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
 
 
-def test_a_running_session_that_cannot_hold_a_stream_is_refused(spark):
+def test_a_running_session_that_cannot_run_streams_is_refused(spark):
     with setting(spark, PROVIDER, "a.HDFSBackedStateStoreProvider"), pytest.raises(SettingsError, match="RocksDB"):
         session()
 
@@ -51,7 +51,7 @@ def test_a_running_session_that_cannot_hold_a_stream_is_refused(spark):
         ({"core": 2}, "core is not a setting of Spark"),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused_before_anything_starts(wrong, says):
+def test_invalid_arguments_are_refused_before_anything_starts(wrong, says):
     with pytest.raises(SettingsError, match=says):
         session(**wrong)
 

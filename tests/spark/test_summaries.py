@@ -76,7 +76,7 @@ def test_all_keys_roll_up_into_one(spark, events, stored):
     assert sorted((r.window.end, r["count"]) for r in rolled_up) == sorted((r.window.end, r["count"]) for r in exact)
 
 
-def test_what_are_no_summaries_is_refused(spark, events, stored):
+def test_a_frame_without_summaries_is_refused(spark, events, stored):
     with pytest.raises(InputError, match="no column 'sub_window', so it does not contain summaries"):
         windows(frame(spark, events), QUERY)
     with pytest.raises(InputError, match="no key column 'rack'"):
@@ -146,7 +146,7 @@ def test_the_open_end_completes_what_a_replay_has_answered(spark, events, answer
     assert_same(in_order([*closed, *rest]), rows_of(answered, COLUMNS["by"]))
 
 
-def test_windows_counted_in_elements_stream_as_in_a_batch(spark, tmp_path):
+def test_windows_counted_in_events_stream_as_in_a_batch(spark, tmp_path):
     events = events_of(seed=3, size=3_000, keys=3, seconds=600)
     numbers: dict[str, int] = {}
     sequence = [numbers.update({key: numbers.get(key, -1) + 1}) or numbers[key] for key in events["k"].to_pylist()]

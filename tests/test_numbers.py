@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounding import SCALES, assert_inside, assert_short, exact, number, some_intervals
 
-from aomg.numbers import Shown, shown, unit_of
+from aomg.numbers import NumberTexts, number_texts, unit_of
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 written = st.builds(lambda digits, power: float(f"{digits}e{power}"), st.integers(-(10**7), 10**7), st.integers(-15, 9))
@@ -26,15 +26,15 @@ scales = st.sampled_from(SCALES)
 
 
 def texts(*arguments, **options) -> tuple[str, str, str]:
-    told = shown(*arguments, **options)
-    return told.value, told.low, told.high
+    formatted = number_texts(*arguments, **options)
+    return formatted.value, formatted.low, formatted.high
 
 
 @settings(max_examples=300)
 @given(intervals, digits, scales, st.booleans(), st.booleans())
 def test_rounding_never_leaves_the_interval(interval, digits, scale, padded, grouped):
-    told = texts(*interval, digits=digits, scale=scale, padded=padded, grouped=grouped)
-    assert_inside(*interval, told, scale)
+    rounded = texts(*interval, digits=digits, scale=scale, padded=padded, grouped=grouped)
+    assert_inside(*interval, rounded, scale)
 
 
 @settings(max_examples=300)
@@ -43,12 +43,12 @@ def test_texts_are_no_longer_than_the_interval_needs(interval, digits, scale):
     assert_short(*interval, texts(*interval, digits=digits, scale=scale, padded=True), digits, scale)
 
 
-def test_both_hold_of_thousands_of_intervals_that_are_like_those_of_results():
+def test_both_are_true_for_thousands_of_intervals_like_those_of_results():
     for place, interval in enumerate(some_intervals(1, 3000)):
         scale, count = SCALES[place % len(SCALES)], 3 + place % 4
-        told = texts(*interval, digits=count, scale=scale, padded=True)
-        assert_inside(*interval, told, scale)
-        assert_short(*interval, told, count, scale)
+        rounded = texts(*interval, digits=count, scale=scale, padded=True)
+        assert_inside(*interval, rounded, scale)
+        assert_short(*interval, rounded, count, scale)
 
 
 @given(intervals, digits)
@@ -67,7 +67,7 @@ def test_the_sign_changes_nothing_else(interval):
 
 
 @pytest.mark.parametrize(
-    "interval, digits, told",
+    "interval, digits, expected",
     [
         ((1.936, 1.930, 1.939), 3, ("1.936", "1.930", "1.939")),  # once 1.94 over 1.930..1.939
         ((1.94, 1.9, 2.0), 3, ("1.94", "1.90", "2.00")),
@@ -85,8 +85,8 @@ def test_the_sign_changes_nothing_else(interval):
         ((2e-9, 0.0, 3.14159e-9), 3, ("2.00e-9", "0", "3.15e-9")),
     ],
 )
-def test_texts_are_as_people_write(interval, digits, told):
-    assert texts(*interval, digits=digits, padded=True) == told
+def test_texts_are_in_the_usual_notation(interval, digits, expected):
+    assert texts(*interval, digits=digits, padded=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -100,20 +100,20 @@ def test_one_number_has_one_text_of_at_most_seven_digits(value, text):
 @given(st.integers(-(10**7) + 1, 10**7 - 1), st.integers(-12, 12), scales.filter(lambda scale: scale[1] % 60))
 def test_one_number_of_seven_digits_is_written_in_full(count, power, scale):
     value = float(f"{count}e{power}")
-    assert number(shown(value, value, value, scale=scale).value) == exact(value, scale)
+    assert number(number_texts(value, value, value, scale=scale).value) == exact(value, scale)
 
 
-def test_what_is_not_known_has_a_text_and_limits_nothing():
+def test_missing_numbers_have_a_text_and_limit_nothing():
     nothing = float("nan")
-    assert shown(None, nothing, math.inf) == Shown("-", "-", "-")
-    assert shown(1.9396, 1.93, None, digits=3, missing="?") == Shown("1.94", "1.93", "?")
-    assert shown(1.9396, None, 1.9399, digits=3) == Shown("1.93", "-", "1.94")
-    assert shown(nothing, 1.234, 5.678, digits=3) == Shown("-", "1.23", "5.68")
-    assert shown(7.0, 1.0, 2.0).value == "7"  # never so, and nothing to invent a number for
+    assert number_texts(None, nothing, math.inf) == NumberTexts("-", "-", "-")
+    assert number_texts(1.9396, 1.93, None, digits=3, missing="?") == NumberTexts("1.94", "1.93", "?")
+    assert number_texts(1.9396, None, 1.9399, digits=3) == NumberTexts("1.93", "-", "1.94")
+    assert number_texts(nothing, 1.234, 5.678, digits=3) == NumberTexts("-", "1.23", "5.68")
+    assert number_texts(7.0, 1.0, 2.0).value == "7"  # never so, and nothing to invent a number for
 
 
 @pytest.mark.parametrize(
-    "interval, unit, told",
+    "interval, unit, expected",
     [
         ((999.0, 998.0, 1000.0), "us", ("us", (1, 1))),
         ((1000.0, 998.0, 2000.0), "us", ("ms", (1, 1000))),
@@ -126,5 +126,5 @@ def test_what_is_not_known_has_a_text_and_limits_nothing():
         ((0.5, 0.5, 0.5), "bytes", ("bytes", (1, 1))),
     ],
 )
-def test_units_are_those_in_which_people_read_a_quantity(interval, unit, told):
-    assert unit_of(*interval, unit) == told
+def test_a_quantity_has_its_usual_unit(interval, unit, expected):
+    assert unit_of(*interval, unit) == expected

@@ -13,9 +13,9 @@ def at_version(monkeypatch, version):
 
 def test_the_versions_are_those_that_the_project_asks_for():
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    asked = {*project["dependencies"], *project["optional-dependencies"]["spark"]}
+    requirements = {*project["dependencies"], *project["optional-dependencies"]["spark"]}
     for package in (*CORE, *SPARK):
-        assert f"{package.name}>={package.at_least}" + (f",<{package.below}" if package.below else "") in asked
+        assert f"{package.name}>={package.at_least}" + (f",<{package.below}" if package.below else "") in requirements
 
 
 def test_what_is_installed_here_is_fit():

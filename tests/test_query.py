@@ -1,4 +1,4 @@
-"""What may be asked, how it is written, and what tells two queries apart."""
+"""Which queries are valid, how they are written, and how they differ."""
 
 import dataclasses
 import subprocess
@@ -29,13 +29,13 @@ def test_the_default_guarantee_follows_from_the_digits(digits, guarantee):
 
 
 @pytest.mark.parametrize(("digits", "finest"), [(1, 0.5), (2, 0.05), (3, 0.005), (6, 0.005), (None, 0.005)])
-def test_a_guarantee_finer_than_possible_is_refused_with_the_finest(digits, finest):
+def test_a_guarantee_smaller_than_possible_is_refused_with_the_smallest(digits, finest):
     assert Query(2, 1, digits=digits, guarantee=finest).guarantee == finest
-    with pytest.raises(QueryError, match=f"finest is {finest:g}"):
+    with pytest.raises(QueryError, match=f"smallest is {finest:g}"):
         Query(2, 1, digits=digits, guarantee=finest * 0.99)
 
 
-def test_no_guarantee_can_be_asked_for():
+def test_a_query_may_have_no_guarantee():
     assert Query(2, 1, guarantee=False).guarantee is None
 
 
@@ -106,7 +106,7 @@ DIFFERENT = [
 ]
 
 
-def test_whatever_changes_an_answer_changes_the_fingerprint():
+def test_whatever_changes_a_result_changes_the_fingerprint():
     assert len({query.fingerprint for query in DIFFERENT}) == len(DIFFERENT)
 
 
@@ -118,13 +118,13 @@ def test_different_queries_are_not_equal():
 
 def test_a_fingerprint_is_the_same_in_another_process():
     code = "import aomg; print(aomg.Query('1 hour', '1 minute', thresholds=(4000,)).fingerprint)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     query = Query("1 hour", "1 minute", thresholds=(4000,))
-    assert told.stdout.strip() == query.fingerprint
+    assert done.stdout.strip() == query.fingerprint
     assert len(query.fingerprint) == 32 and int(query.fingerprint, 16) >= 0
 
 
-def test_the_text_of_a_query_says_all_of_it_in_a_fixed_order():
+def test_the_text_of_a_query_is_complete_and_in_a_fixed_order():
     assert Query(4, 2, thresholds=(1,)).text() == (
         "aomg 1; elements 4/2; quantiles 0.5,0.9,0.99,0.999; thresholds 1.0; digits 3; guarantee 0.02; "
         "few_k 0.5/None/0.99/10.0/0.5/rotate/0; lateness 10000000; partial 1; paper 0"
@@ -214,7 +214,7 @@ RECORDED = [  # written before durations had one grammar: saved states and store
 
 
 @pytest.mark.parametrize(("query", "fingerprint", "text"), RECORDED)
-def test_fingerprints_and_stored_texts_of_before_stay_valid(query, fingerprint, text):
+def test_earlier_fingerprints_and_stored_texts_stay_valid(query, fingerprint, text):
     assert (query.fingerprint, query.text()) == (fingerprint, text)
     assert Query.parse(text) == query
 
@@ -228,7 +228,7 @@ def test_the_repr_of_a_query_makes_it_again(query):
     assert Query(**query.arguments()) == query
 
 
-def test_the_repr_of_a_query_has_durations_as_people_write_them():
+def test_the_repr_of_a_query_has_durations_in_the_usual_notation():
     query = Query("90 minutes", timedelta(minutes=5), quantiles=0.99, lateness="1500 ms", few_k=None, guarantee=False)
     assert (
         repr(query)
@@ -280,7 +280,7 @@ BAD = [
     ({"size": 2, "period": 3}, "multiple of period=3; make it 3$"),
     ({"size": 0, "period": 1}, "positive"),
     ({"size": -4, "period": -2}, "positive"),
-    ({"size": 4.0, "period": 2.0}, "duration"),
+    ({"size": 4.0, "period": 2.0}, "no unit"),
     ({"size": True, "period": True}, "duration"),
     ({"size": "1 hour", "period": 60}, "both"),
     ({"size": 60, "period": "1 minute"}, "both"),
@@ -320,11 +320,11 @@ BAD = [
     ({"digits": 3.0}, "1 to 6"),
     ({"digits": True}, "1 to 6"),
     ({"digits": "3"}, "1 to 6"),
-    ({"guarantee": True}, "finest|relative"),
-    ({"guarantee": 0}, "finest"),
-    ({"guarantee": -0.1}, "finest"),
-    ({"guarantee": float("nan")}, "finest"),
-    ({"guarantee": float("inf")}, "finest"),
+    ({"guarantee": True}, "smallest"),
+    ({"guarantee": 0}, "smallest"),
+    ({"guarantee": -0.1}, "smallest"),
+    ({"guarantee": float("nan")}, "smallest"),
+    ({"guarantee": float("inf")}, "smallest"),
     ({"guarantee": "tight"}, "relative"),
     ({"few_k": 0.5}, "FewK"),
     ({"few_k": True}, "FewK"),
@@ -363,7 +363,7 @@ def test_a_query_that_cannot_be_answered_is_refused_with_a_hint(wrong, hint):
     ],
     ids=str,
 )
-def test_few_k_settings_that_mean_nothing_are_refused(wrong):
+def test_invalid_few_k_settings_are_refused(wrong):
     with pytest.raises(QueryError, match=next(iter(wrong))):
         FewK(**wrong)
 
@@ -376,6 +376,6 @@ def test_errors_of_a_query_are_value_errors_of_this_package():
 
 
 @pytest.mark.parametrize("size", [1e6, np.float64(1000)])
-def test_a_float_is_told_how_to_count_elements_or_seconds(size):
-    with pytest.raises(QueryError, match=rf"write {int(size)} for elements, or a duration such as '{int(size)}s'"):
+def test_the_error_for_a_float_says_how_to_write_events_or_seconds(size):
+    with pytest.raises(QueryError, match=rf"write {int(size)} for a number of events, or '{int(size)}s' for seconds"):
         Query(size=size, period=1000)

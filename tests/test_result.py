@@ -42,7 +42,7 @@ def test_results_can_be_joined():
     assert results + results[:0] == results
 
 
-def test_results_are_equal_when_every_bit_is():
+def test_results_are_equal_if_every_bit_is():
     assert results_of() == results_of()
     assert results_of()[0] == results_of()[0]
     assert results_of()[0] != results_of()[1]
@@ -58,7 +58,7 @@ def test_no_results_are_an_empty_sequence():
     assert repr(results) == "Results(0)"
 
 
-def test_a_result_tells_its_window_and_estimates():
+def test_a_result_has_its_window_and_estimates():
     result = results_of()[-1]
     assert (result.start, result.end, result.count, result.sub_windows) == (60, 100, 40, 4)
     assert (result.minimum, result.maximum, result.burst) == (60.0, 99.0, False)
@@ -70,7 +70,7 @@ def test_a_result_tells_its_window_and_estimates():
     assert (first.start, first.end, first.sub_windows) == (-30, 10, 1)
 
 
-def test_a_result_tells_the_share_at_or_below_a_threshold():
+def test_a_result_has_the_share_at_or_below_a_threshold():
     shares = [r.below(25).value for r in results_of()]
     assert shares[:4] == [1.0, 1.0, 26 / 30, 26 / 40]
     assert shares[-1] == 0.0
@@ -89,7 +89,7 @@ def test_columns_are_arrays():
 
 
 @pytest.mark.parametrize("unknown", [0.9, "0.95", 50, "median", None, 2])
-def test_an_unknown_quantile_is_told_with_those_there_are(unknown):
+def test_the_error_for_an_unknown_quantile_lists_the_known_ones(unknown):
     with pytest.raises(UnknownQuantileError, match=r"it has 0\.5, 0\.99"):
         results_of()[0][unknown]
     with pytest.raises(KeyError):
@@ -97,12 +97,12 @@ def test_an_unknown_quantile_is_told_with_those_there_are(unknown):
 
 
 @pytest.mark.parametrize("unknown", [26, None, "x", float("nan")])
-def test_an_unknown_threshold_is_told_with_those_there_are(unknown):
+def test_the_error_for_an_unknown_threshold_lists_the_known_ones(unknown):
     with pytest.raises(UnknownQuantileError, match=r"it has 25\.0"):
         results_of()[0].below(unknown)
 
 
-def test_a_query_without_thresholds_says_so():
+def test_the_error_for_a_query_without_thresholds_says_so():
     with pytest.raises(UnknownQuantileError, match="none"):
         results_of(Query(4, 2))[0].below(1)
 
@@ -110,16 +110,16 @@ def test_a_query_without_thresholds_says_so():
 def test_an_error_message_is_readable():
     with pytest.raises(UnknownQuantileError) as caught:
         results_of()[0][0.9]
-    assert str(caught.value) == "0.9 is no quantile of this query; it has 0.5, 0.99"
+    assert str(caught.value) == "0.9 is not a quantile of this query; it has 0.5, 0.99"
 
 
-def test_a_result_can_be_read_by_people():
+def test_the_repr_of_a_result_is_readable():
     text = repr(results_of()[-1])
     assert text.startswith("Result(60..100, count=40, 0.5: 79 [79..79] exact, 0.99: 99 [99..99] exact")
     assert repr(results_of()).startswith("Results(10, last Result(60..100")
 
 
-def test_no_value_is_said_outside_of_its_interval():
+def test_no_value_is_printed_outside_of_its_interval():
     """Six digits are 1940 [1939.99..1940]."""
     results = results_of()
     results.estimates(0)[-1] = 1939.996, 1939.99, 1939.998
@@ -137,10 +137,10 @@ def test_times_of_results_are_instants():
     assert results.starts.dtype == results.ends.dtype == np.dtype("datetime64[us]")
 
 
-def test_results_stay_as_they_were_when_the_stream_goes_on():
+def test_results_do_not_change_when_the_stream_continues():
     operator = Operator(QUERY)
     results = operator.push(np.arange(100))
-    kept = results.rows.copy()
+    before = results.rows.copy()
     operator.push(np.arange(1000))
-    assert np.array_equal(results.rows, kept)
+    assert np.array_equal(results.rows, before)
     assert isinstance(results[0], Result)

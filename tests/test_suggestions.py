@@ -8,12 +8,12 @@ from aomg.suggestions import did_you_mean, nearest, there_are
 KNOWN = ["p50", "p99", "p99_9", "below_250", "Count"]
 
 
-def test_capital_letters_do_not_matter_and_the_name_is_written_as_it_is():
+def test_case_is_ignored_and_the_name_keeps_its_own():
     assert nearest("COUNT", KNOWN) == "Count"
     assert did_you_mean("cuont", KNOWN) == "; did you mean Count?"
 
 
-def test_nothing_is_suggested_for_what_is_like_no_name():
+def test_nothing_is_suggested_for_a_name_unlike_any_other():
     assert nearest("zzz", KNOWN) is None
     assert did_you_mean("zzz", KNOWN) == did_you_mean("p50", []) == ""
     assert there_are("zzz", KNOWN) == f"there are {', '.join(KNOWN)}"

@@ -1,4 +1,6 @@
-"""AOMG: quantiles of sliding windows with low value error, and an interval that always holds.
+"""AOMG: quantiles of sliding windows, each with an interval that is guaranteed to contain the exact value.
+
+`Query` describes a window and its quantiles; `Operator` computes them for one stream, `aomg.spark` for many keys.
 
 >>> import aomg
 >>> operator = aomg.Operator(aomg.Query(size=4000, period=1000))
@@ -7,7 +9,7 @@
 True
 """
 
-import aomg.caches  # noqa: F401  first: it finds a place for compiled kernels
+import aomg.caches  # noqa: F401  first: it finds a directory for compiled kernels
 from aomg.core.operator import Operator
 from aomg.errors import AomgError, FinishedError, InputError, QueryError, StateError, UnknownQuantileError
 from aomg.query import FewK, Query

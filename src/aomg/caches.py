@@ -1,6 +1,6 @@
-"""Where files go that are made once and used again: compiled kernels, the start script of a packaged Java.
+"""Finds directories for cached files: compiled kernels, and the start script of the packaged Java.
 
-Importing this module makes sure that Numba has a place for compiled kernels; the package imports it first.
+Importing this module makes sure that Numba has a directory for compiled kernels; the package imports it first.
 """
 
 import os
@@ -12,21 +12,21 @@ import numba
 
 
 def cache_directory() -> Path:
-    """Return a directory of this user for AOMG's caches, made if need be.
+    """Return this user's directory for AOMG's caches; create it if it does not exist.
 
-    It lies where the system wants caches. Where that cannot be written (no home, a read-only one), it lies among the
-    temporary files, and is never one that another user can write. Costs a handful of system calls.
+    It is in the system's usual place for caches or, if that is not writable (no home, or a read-only one), in the
+    directory for temporary files, and is never one that another user can write. Costs a few system calls.
     """
     preferred = _preferred()
     return preferred if preferred is not None and is_writable(preferred) else _temporary()
 
 
 def kernel_cache() -> Path | None:
-    """Return the directory in which Numba keeps the compiled kernels of this process; None: it compiles none.
+    """Return the directory in which Numba caches the compiled kernels of this process; None if it compiles none.
 
-    It is NUMBA_CACHE_DIR, or lies beside the source, or where that cannot be written in the user's own cache.
+    It is NUMBA_CACHE_DIR, or next to the source or, if that is not writable, in the user's cache.
     """
-    from aomg.core.kernels import steps  # not before a place was found for it
+    from aomg.core.kernels import steps  # only now: kernels need the directory when they are imported
 
     for kernel in vars(steps).values():
         path = getattr(getattr(kernel, "stats", None), "cache_path", None)
@@ -36,7 +36,7 @@ def kernel_cache() -> Path | None:
 
 
 def is_writable(directory: Path) -> bool:
-    """Tell whether files can be made in `directory`, by making one; the directory is made first if need be."""
+    """Whether a file can be created in `directory`: creates one, and the directory if it does not exist."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
@@ -62,17 +62,17 @@ def _temporary() -> Path:
     if sys.platform != "win32":
         directory = Path(tempfile.gettempdir()) / f"aomg-{os.getuid()}"
         if is_writable(directory) and not directory.is_symlink():
-            facts = directory.stat()
-            # Programs are run from here: whoever else can write could plant one.
-            if facts.st_uid == os.getuid() and not facts.st_mode & 0o022:
+            status = directory.stat()
+            # Programs are run from here: another user who can write here could plant one.
+            if status.st_uid == os.getuid() and not status.st_mode & 0o022:
                 return directory
     return Path(tempfile.mkdtemp(prefix="aomg-"))
 
 
 def _find_kernel_cache() -> None:
-    """Have Numba use our directory where it finds none of its own: it would refuse to load a kernel, cached or not."""
+    """Make Numba use our directory if it finds none: otherwise it refuses to load any cached kernel."""
     try:
-        numba.njit(cache=True)(_preferred)  # only asks for a place: nothing is compiled
+        numba.njit(cache=True)(_preferred)  # only looks for a directory: nothing is compiled
     except RuntimeError:
         numba.config.CACHE_DIR = str(cache_directory() / "kernels")  # type: ignore[attr-defined]
 

@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aomg import Estimate, Operator, Query, Result, Results
-from aomg.numbers import Shown, shown
+from aomg.numbers import NumberTexts, number_texts
 from aomg.streams import pingmesh
 
 Values = npt.NDArray[np.int64]
@@ -231,5 +231,5 @@ def _name(quantile: object) -> str:
     return f"p{float(100 * Fraction(str(quantile))):g}"
 
 
-def _texts(estimate: Estimate) -> Shown:
-    return shown(estimate.value, estimate.low, estimate.high)
+def _texts(estimate: Estimate) -> NumberTexts:
+    return number_texts(estimate.value, estimate.low, estimate.high)

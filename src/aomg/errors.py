@@ -1,41 +1,41 @@
-"""Every error that AOMG raises. Each message says what is wrong and what to do about it.
+"""The errors that AOMG raises. Each message says what is wrong and how to fix it.
 
-All of them are AomgError; the ones that stand for a wrong argument are ValueError or TypeError as well, so that
-code which knows nothing of AOMG can still catch them.
+All of them are AomgError. Errors about an argument are also ValueError or TypeError, so that code that does not know
+AOMG can catch them.
 """
 
 
 class AomgError(Exception):
-    """The root of all errors of this package."""
+    """The base class of all errors of this package."""
 
 
 class QueryError(AomgError, ValueError):
-    """A query that cannot be answered: sizes, quantiles, digits or a guarantee that do not fit together."""
+    """Invalid query: a size, quantiles, digits or a guarantee that are wrong or do not fit together."""
 
 
 class DurationError(AomgError, ValueError):
-    """Something that is not a duration. Who asked for it raises an error of its own that names the place."""
+    """Invalid duration. Callers raise an error of their own that names the argument or the configuration key."""
 
 
 class InputError(AomgError, TypeError):
-    """Values or times of a kind that cannot be pushed. Nothing of the push was taken."""
+    """Invalid input: values, times, columns or arguments of the wrong kind. No event of the call was used."""
 
 
 class FinishedError(AomgError, RuntimeError):
-    """An operator that has finished its stream was given more of it."""
+    """Events were pushed to an operator after `finish`."""
 
 
 class StateError(AomgError, ValueError):
-    """Saved bytes that are damaged, of another version, or of another query. Nothing was loaded."""
+    """Invalid saved state: damaged, of another version, or of another query. Nothing was loaded."""
 
 
 class SettingsError(AomgError, RuntimeError):
-    """A machine or a Spark session that lacks what is needed: Java, a package, a setting. No query was started."""
+    """The machine or the Spark session lacks Java, a package or a setting. No query was started."""
 
 
 class UnknownQuantileError(AomgError, KeyError):
-    """A result was asked for a quantile or a threshold that its query does not have."""
+    """A quantile or a threshold that the query of a result does not have."""
 
     def __str__(self) -> str:
-        """Return the message as it is: KeyError would show it in quotes."""
+        """Return the message without the quotes that KeyError adds."""
         return str(self.args[0]) if self.args else ""

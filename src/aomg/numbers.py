@@ -1,21 +1,21 @@
-"""Writes numbers that have an interval: rounding never leaves the interval.
+"""Formats a value with its interval `low..high` so that rounding never leaves the interval.
 
-Every place that shows a value with its `low..high` follows one rule: terminal, alerts, `repr`. The page follows it in
-JavaScript (`web/page/lib/format.js`), to the same characters.
+The terminal, alerts and `repr` use this module; the page does the same in JavaScript (`web/page/lib/format.js`), to the
+same characters. The rules:
 
 1. A number is the decimal that Python and JavaScript write for it: the shortest that reads back as the same double.
    A change of the unit is exact.
 2. Value, low and high have the same decimals: as many as give the value its digits (3 on the page, 4 in the terminal).
-3. They have one decimal more where the last digit is worth more than half of the interval, unless all three are written
-   in full already.
-4. The value is the nearest number of so many decimals that lies in `low..high`. Where there is none, there are more
-   decimals, as many as it takes.
+3. They have one more decimal if one unit of the last digit is more than half of the interval, unless all three are
+   already written in full.
+4. The value is rounded to the nearest number with these decimals that is in `low..high`. If there is none, decimals are
+   added until there is.
 5. Low is rounded down and high up.
-6. One number (`low == value == high`) has one text: all its digits, up to seven, and rounded to seven beyond.
+6. If `low == value == high`, all three have the same text: all digits, rounded to seven if there are more.
 
-So `shown low <= low <= shown value <= high <= shown high` as numbers, and the exact value is inside the shown interval.
-The shown value differs from `value` by less than one in the last digit. The exception is one number of more than seven
-digits: the text of that number and of both ends is off by half of the seventh digit at most.
+So `text of low <= low <= text of value <= high <= text of high` as numbers, and the exact value is inside the interval
+of the texts. The text of the value differs from `value` by less than one in the last digit. The exception is rule 6
+with more than seven digits: those texts are off by at most half of the seventh digit.
 """
 
 import math
@@ -24,18 +24,18 @@ from dataclasses import dataclass
 from aomg.durations import UNITS
 
 MOST_DIGITS = 7
-"""Digits of a number whose interval is that number alone: what the page, CSV and metrics keep as well."""
+"""Digits of a number whose interval is that number alone; the page, CSV and metrics have as many."""
 
 _LEAST_ORDER, _MOST_ORDER = -6, 11  # powers of ten; smaller and larger numbers are written as 1.23e+12
 
 Number = float | None
 Scale = tuple[int, int]
-"""What numbers are multiplied with before they are shown: a numerator and a denominator."""
+"""The factor that numbers are multiplied by before they are rounded: a numerator and a denominator."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """The texts of a value and of the ends of its interval."""
+class NumberTexts:
+    """The texts of a value and of both ends of its interval."""
 
     value: str
     low: str
@@ -47,7 +47,7 @@ class Shown:
         return f"{self.low}..{self.high}"
 
 
-def shown(
+def number_texts(
     value: Number,
     low: Number,
     high: Number,
@@ -57,24 +57,26 @@ def shown(
     padded: bool = False,
     grouped: bool = True,
     missing: str = "-",
-) -> Shown:
-    """Return the texts of a value and its interval, by the rule above. Takes some 20 microseconds.
+) -> NumberTexts:
+    """Return the texts of a value and its interval, by the rules above. Takes about 20 microseconds.
 
     digits
-        How many digits the value has if the interval allows it. Whole numbers below 10^12 keep all their digits.
+        Digits of the value, if the interval allows it. Whole numbers below 10^12 keep all their digits.
     padded
-        Keep zeros at the end of decimals.
+        Keep trailing zeros.
     grouped
-        Write thousands apart: 1,234.
+        Separate thousands: 1,234.
     missing
-        The text for None, NaN and infinity. An end that is missing does not limit the value.
+        The text for None, NaN and infinity. A missing end does not limit the value.
 
-    >>> shown(1.936, 1.93, 1.939, digits=3)
-    Shown(value='1.936', low='1.93', high='1.939')
-    >>> shown(4310.0, 4280.0, 4350.0, scale=(1, 1000))
-    Shown(value='4.31', low='4.28', high='4.35')
-    >>> shown(560.6, 560.0, 560.9999999999999, digits=3), shown(2 / 3, 2 / 3, 2 / 3)
-    (Shown(value='560.6', low='560', high='561'), Shown(value='0.6666667', low='0.6666667', high='0.6666667'))
+    >>> number_texts(1.936, 1.93, 1.939, digits=3)
+    NumberTexts(value='1.936', low='1.93', high='1.939')
+    >>> number_texts(4310.0, 4280.0, 4350.0, scale=(1, 1000))
+    NumberTexts(value='4.31', low='4.28', high='4.35')
+    >>> number_texts(560.6, 560.0, 560.9999999999999, digits=3)
+    NumberTexts(value='560.6', low='560', high='561')
+    >>> number_texts(2 / 3, 2 / 3, 2 / 3)
+    NumberTexts(value='0.6666667', low='0.6666667', high='0.6666667')
     """
     parts = [_decimal(number) for number in (value, low, high)]
     power = min((part[1] for part in parts if part is not None), default=0)
@@ -88,7 +90,7 @@ def shown(
     units: int | None = None
     if middle is not None and bottom == middle == top:
         units, places = decimals.one_number(middle, places)
-        return Shown(text(units), text(units), text(units))
+        return NumberTexts(text(units), text(units), text(units))
     if (
         bottom is not None
         and top is not None
@@ -97,7 +99,7 @@ def shown(
         places += 1
     if middle is not None:
         units, places = decimals.inside(middle, bottom, top, places)
-    return Shown(
+    return NumberTexts(
         missing if units is None else text(units),
         missing if bottom is None else text(decimals.down(bottom, places)),
         missing if top is None else text(decimals.up(top, places)),
@@ -105,9 +107,9 @@ def shown(
 
 
 def unit_of(value: Number, low: Number, high: Number, unit: str | None) -> tuple[str, Scale]:
-    """Return the unit in which a quantity is read best, and the scale for `shown`.
+    """Return the best unit for a quantity, and the scale for `number_texts`.
 
-    Times (us, ms, s) are in the largest unit of which there is at least one, shares (%) in percent, all else as it is.
+    Times (us, ms, s) are in the largest unit in which they are at least 1, shares (%) in percent, others unchanged.
 
     >>> unit_of(4310.0, 4280.0, 4350.0, "us"), unit_of(0.25, 0.25, 0.25, "%"), unit_of(7.0, 7.0, 7.0, None)
     (('ms', (1, 1000)), ('%', (100, 1)), ('', (1, 1)))
@@ -124,16 +126,16 @@ def unit_of(value: Number, low: Number, high: Number, unit: str | None) -> tuple
 
 
 class _Decimals:
-    """Numbers `n * 10^power * scale`, rounded to places behind the point. All of it is done in integers: exact."""
+    """Numbers `n * 10^power * scale`, rounded to decimal places. Computes in integers: exact."""
 
     def __init__(self, main: int, power: int, scale: Scale) -> None:
-        """`main` is the number whose size decides how many places there are."""
+        """`main` is the number whose size determines the places."""
         self._main, self._power, self._scale = abs(main), power, scale
         self._order = self._order_of_main()
         self._exponential = not _LEAST_ORDER <= self._order <= _MOST_ORDER
 
     def places(self, digits: int) -> int:
-        """The places that give the main number so many digits, after rounding: 0.9996 is 1.00."""
+        """The places that give the main number this many digits after rounding: 0.9996 is 1.00."""
         if not self._main:
             return 0
         places = digits - 1 - self._order
@@ -142,29 +144,29 @@ class _Decimals:
         return places if self._exponential else max(places, 0)
 
     def nearest(self, number: int, places: int) -> int:
-        """In units of the last place; halves away from zero."""
+        """Round to units of the last place, halves away from zero."""
         above, below = self._in_units(abs(number), places)
         rounded = (2 * above + below) // (2 * below)
         return rounded if number >= 0 else -rounded
 
     def down(self, number: int, places: int) -> int:
-        """The largest number of units that is not above."""
+        """Round down to units of the last place."""
         above, below = self._in_units(number, places)
         return above // below
 
     def up(self, number: int, places: int) -> int:
-        """The smallest number of units that is not below."""
+        """Round up to units of the last place."""
         return -self.down(-number, places)
 
     def is_coarse(self, value: int, low: int, high: int, places: int) -> bool:
-        """Whether one unit of the last place is more than half of the interval, and rounding changes a number."""
+        """Whether a unit of the last place is more than half of the interval, and rounding changes a number."""
         above, below = self._in_units(high - low, places)
         changes = any(self.down(number, places) != self.up(number, places) for number in (value, low, high))
         return above < 2 * below and changes
 
     def inside(self, value: int, low: int | None, high: int | None, places: int) -> tuple[int, int]:
-        """The units that are nearest to a value and lie between low and high, with so many places or more."""
-        if low is not None and high is not None and low <= value <= high:  # low < high: there is some such number
+        """Round a value to units between low and high, with these places or more; returns units and places."""
+        if low is not None and high is not None and low <= value <= high:  # low < high: there is one with enough places
             while self.up(low, places) > self.down(high, places):
                 places += 1
         units = self.nearest(value, places)
@@ -175,7 +177,7 @@ class _Decimals:
         return units, places
 
     def one_number(self, number: int, places: int) -> tuple[int, int]:
-        """A number in units of the last place, and the places: the most digits but for zeros at the end."""
+        """Round a number to MOST_DIGITS and drop trailing zeros; returns units and places."""
         more = max(places, self.places(MOST_DIGITS))
         rounded = self.nearest(number, more)
         while more > places and rounded % 10 == 0:
@@ -183,19 +185,20 @@ class _Decimals:
         return rounded, more
 
     def text(self, units: int, places: int, padded: bool, grouped: bool) -> str:
-        """Write a number of units of the last place."""
+        """Format a number of units of the last place."""
         sign, digits = "-" if units < 0 else "", str(abs(units))
         if self._exponential:
-            whole, rest, end = digits[0], digits[1:], f"e{len(digits) - 1 - places:+d}" if units else ""
+            exponent = f"e{len(digits) - 1 - places:+d}" if units else ""
+            whole, fraction = digits[0], digits[1:]
         else:
             digits = digits.zfill(places + 1)
             point = len(digits) - places
-            whole, rest, end = digits[:point], digits[point:], ""
+            whole, fraction, exponent = digits[:point], digits[point:], ""
         if not padded:
-            rest = rest.rstrip("0")
+            fraction = fraction.rstrip("0")
         if grouped:
             whole = f"{int(whole):,}"
-        return f"{sign}{whole}.{rest}{end}" if rest else f"{sign}{whole}{end}"
+        return f"{sign}{whole}.{fraction}{exponent}" if fraction else f"{sign}{whole}{exponent}"
 
     def _in_units(self, number: int, places: int) -> tuple[int, int]:
         """A number in units of the last place, as a numerator and a denominator."""
@@ -212,7 +215,7 @@ class _Decimals:
 
 
 def _decimal(number: Number) -> tuple[int, int] | None:
-    """A number as digits and a power of ten; None for what is none.
+    """A number as digits and a power of ten; None for None, NaN and infinity.
 
     >>> _decimal(-1.25), _decimal(5e-324), _decimal(float("nan"))
     ((-125, -2), (5, -324), None)
@@ -220,5 +223,5 @@ def _decimal(number: Number) -> tuple[int, int] | None:
     if number is None or not math.isfinite(number):
         return None
     digits, _, power = repr(float(number)).partition("e")
-    whole, _, rest = digits.partition(".")
-    return int(whole + rest), int(power or 0) - len(rest)
+    whole, _, fraction = digits.partition(".")
+    return int(whole + fraction), int(power or 0) - len(fraction)

@@ -1,7 +1,7 @@
-"""What is asked: a window, its quantiles, and how much may be forgotten. Checked once, then frozen.
+"""Defines a query: a window, its quantiles and the guarantee. Validated once, then immutable.
 
-A query's fingerprint is the same in every process and changes with everything that changes an answer or a state,
-so it guards saved states and checkpoints.
+A query's fingerprint is the same in every process and changes with everything that changes a result or a state, so it
+protects saved states and checkpoints.
 """
 
 import hashlib
@@ -16,8 +16,8 @@ from aomg.durations import duration_text, microseconds
 from aomg.errors import DurationError, QueryError
 
 MOST_SUB_WINDOWS = 1 << 22
-MOST_ELEMENTS = 1 << 31
-FINEST_GUARANTEE = 0.005  # the envelope counts at three digits
+MOST_EVENTS = 1 << 31
+FINEST_GUARANTEE = 0.005  # the envelope counts values at three digits
 
 _VERSION = 1
 _TEXT = re.compile(
@@ -29,34 +29,34 @@ _TEXT = re.compile(
 
 
 def _is_whole(number: Any) -> bool:
-    """Whether this counts elements: timedelta64 is an integer to NumPy, and a bool to Python."""
+    """Whether this is a whole number. NumPy's timedelta64 and Python's bool are integers too, but not here."""
     return isinstance(number, (int, np.integer)) and not isinstance(number, (bool, np.timedelta64))
 
 
-def duration_argument(given: Any, name: str) -> int:
-    """Return the microseconds of a duration that was given as the argument `name`."""
+def duration_argument(duration: Any, name: str) -> int:
+    """Return the microseconds of a duration; an error names the argument `name`."""
     try:
-        return microseconds(given)
+        return microseconds(duration)
     except DurationError as error:
         raise QueryError(f"{name}: {error}") from None
 
 
 def readable(text: str) -> str:
-    """Return the stored text of a query, or a part of it, with its durations as people write them.
+    """Return the stored text of a query, or a part of it, with its durations in the usual notation.
 
     >>> readable("aomg 1; microseconds 3600000000/60000000; quantiles 0.5; lateness 10000000; partial 1")
     'aomg 1; size 1h, period 1m; quantiles 0.5; lateness 10s; partial 1'
     """
     window = re.sub(
         r"\bmicroseconds (\d+)/(\d+)",
-        lambda found: f"size {duration_text(int(found[1]))}, period {duration_text(int(found[2]))}",
+        lambda match: f"size {duration_text(int(match[1]))}, period {duration_text(int(match[2]))}",
         text,
     )
-    return re.sub(r"\blateness (\d+)", lambda found: f"lateness {duration_text(int(found[1]))}", window)
+    return re.sub(r"\blateness (\d+)", lambda match: f"lateness {duration_text(int(match[1]))}", window)
 
 
 def decimal_of(quantile: Any) -> Decimal:
-    """The exact decimal that was written: 0.999 is 999/1000, not the double nearest to it."""
+    """Return the quantile as an exact decimal: 0.999 is 999/1000, not the double nearest to it."""
     try:
         if isinstance(quantile, Decimal):
             exact = quantile
@@ -65,34 +65,37 @@ def decimal_of(quantile: Any) -> Decimal:
         elif isinstance(quantile, (int, float, np.integer, np.floating)) and not isinstance(quantile, bool):
             exact = Decimal(str(quantile.item() if isinstance(quantile, np.generic) else quantile))
         else:
-            raise QueryError(f"a quantile must be a number or its decimal text, not {quantile!r}")
+            raise QueryError(f"a quantile must be a number such as 0.99, or its text, not {quantile!r}")
     except InvalidOperation:
-        raise QueryError(f"{quantile!r} is no decimal number") from None
+        raise QueryError(f"quantile {quantile!r} is not a decimal number; write 0.99 or '0.99'") from None
     if not exact.is_finite():
-        raise QueryError(f"a quantile must be a number in (0, 1], not {quantile!r}")
+        raise QueryError(f"a quantile must be above 0 and at most 1, not {quantile!r}; write 0.99 for 99 %")
     return exact.normalize()
 
 
 @dataclass(frozen=True)
 class FewK:
-    """Few-k merging: how much of each sub-window's tail is kept, and when it answers.
+    """Few-k merging: how many of its largest values each sub-window keeps, and when they give the estimate.
+
+    N and P are the sizes of the window and the sub-window in events, phi is the quantile.
 
     fraction
-        Share of the exact need N(1-phi) that each sub-window keeps for a high quantile, in (0, 1].
+        Share of the N(1-phi) largest values that each sub-window keeps, above 0 and at most 1; 1 is enough for an exact
+        quantile.
     budget
-        Instead of a fraction: the entries that a whole window may keep for each high quantile (the paper's B);
-        a sub-window gets B P / N of them, top-k first, the rest for sample-k.
+        Instead of a fraction: how many values a whole window may keep for each high quantile (the paper's B). A
+        sub-window gets B P / N of them, for top-k first and the rest for sample-k.
     high
-        Quantiles from here on are high: they have tails, and bursts are watched at their depth.
+        Quantiles from here on are high: sub-windows keep values for them, and bursts are detected at their depth.
     threshold
-        Top-k answers where P(1-phi) is below this (statistical inefficiency).
+        Top-k gives the estimate where P(1-phi) is below this (the paper's statistical inefficiency).
     burst
-        Effect size, in (0, 1), above which a sub-window's tail counts as larger than the one before.
+        Effect size, between 0 and 1, above which a sub-window's tail counts as larger than the one before.
     offset
-        Where interval sampling starts: "rotate" moves with the sub-window's number and is unbiased, "paper" takes
+        Where interval sampling starts: "rotate" depends on the sub-window's number and is unbiased, "paper" takes
         every i-th value and is biased low.
     always
-        Keep the lists even where the band answers. Without a guarantee they are always kept.
+        Keep the values even where the band gives the estimate. Without a guarantee they are always kept.
     """
 
     fraction: float = 0.5
@@ -104,54 +107,59 @@ class FewK:
     always: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Refuse invalid settings."""
         for name in ("fraction", "high", "threshold", "burst"):
             number = getattr(self, name)
             if isinstance(number, bool) or not isinstance(number, (int, float)):
                 raise QueryError(f"few_k.{name}={number!r} must be a number")
             object.__setattr__(self, name, float(number))
         if not 0 < self.fraction <= 1:
-            raise QueryError(f"few_k.fraction={self.fraction!r} must lie in (0, 1]")
+            raise QueryError(f"few_k.fraction={self.fraction!r} must be above 0 and at most 1")
         if self.budget is not None and not (_is_whole(self.budget) and self.budget >= 1):
-            raise QueryError(f"few_k.budget={self.budget!r} must be a whole number of entries, or None")
+            raise QueryError(f"few_k.budget={self.budget!r} must be a whole number of values, 1 or more, or None")
         if self.budget is not None:
             object.__setattr__(self, "budget", int(self.budget))
         if not 0 < self.high <= 1:
-            raise QueryError(f"few_k.high={self.high!r} must be a quantile in (0, 1]")
+            raise QueryError(f"few_k.high={self.high!r} must be a quantile, above 0 and at most 1")
         if not self.threshold >= 0:
             raise QueryError(f"few_k.threshold={self.threshold!r} must not be negative")
         if not 0 < self.burst < 1:
-            raise QueryError(f"few_k.burst={self.burst!r} must lie in (0, 1)")
+            raise QueryError(f"few_k.burst={self.burst!r} must be above 0 and below 1")
         if self.offset not in ("rotate", "paper"):
             raise QueryError(f"few_k.offset={self.offset!r} must be 'rotate' or 'paper'")
 
     def __repr__(self) -> str:
         """Return the call that makes these settings."""
-        return _call("FewK", {one.name: getattr(self, one.name) for one in fields(self)})
+        return _call("FewK", {setting.name: getattr(self, setting.name) for setting in fields(self)})
 
 
 @dataclass(frozen=True)
 class Query:
-    """A sliding (or, with size == period, tumbling) window and what to tell of it.
+    """A sliding window (tumbling, if size == period) and the quantiles to compute for it.
 
     size, period
-        Both whole numbers of elements, or both durations ("1 hour", "5m", timedelta; see `aomg.durations`), which
-        become whole microseconds. The size is a multiple of the period; a sub-window is one period long.
+        The length of the window, and how often there is a result. Both are numbers of events, or both are durations
+        ("1 hour", "5m", timedelta; see `aomg.durations`). The size is a multiple of the period. A sub-window is one
+        period long.
     quantiles
-        In (0, 1], each once, in any order; the phi-quantile is the ceil(phi n)-th smallest value.
+        Numbers above 0 and at most 1, each once, in any order. The quantile phi of n values is the ceil(phi n)-th
+        smallest.
     thresholds
-        Values of which `Result.below` tells the share of events at or below them.
+        Values for `Result.below`, which returns the share of events at or below a threshold.
     digits
-        Significant decimal digits that are kept, 1 to 6, or None for raw values.
+        Significant decimal digits to keep of each value, 1 to 6, or None for raw values.
     guarantee
-        No estimate is further than this, relatively, from the exact quantile. None means
-        max(0.02, 2 * 10^(1 - digits)); False keeps no envelope and guarantees no error.
+        The largest relative error of an estimate: 0.02 is 2 %. None, the default, is
+        max(0.02, 2 * 10^(1 - digits)). False gives no guarantee and saves its memory.
     few_k
         Few-k merging, or None.
     lateness
-        How long beyond its end a sub-window in event time stays open.
+        How long after its end a sub-window in event time stays open for events that arrive out of order.
     partial
-        Answer from the first sub-window on; False waits until all of the window's are non-empty.
+        Whether there are results from the first sub-window on; False waits until every sub-window of the window has
+        events.
+    as_paper
+        Compute as in the paper; set by `Query.paper`.
     """
 
     size: Any
@@ -166,20 +174,20 @@ class Query:
     as_paper: bool = False
 
     def __post_init__(self) -> None:
-        """Check everything once and keep it in one form."""
+        """Validate the arguments and store each in one form."""
         put = object.__setattr__
-        put(self, "_given", {f.name: getattr(self, f.name) for f in fields(self) if f.init})
+        put(self, "_original", {f.name: getattr(self, f.name) for f in fields(self) if f.init})
         for name in ("size", "period"):
             number = getattr(self, name)
             if isinstance(number, (float, np.floating)) and float(number).is_integer():
                 whole = int(number)
                 raise QueryError(
-                    f"{name}={number!r} has no unit; write {whole} for elements, or a duration such as '{whole}s'"
+                    f"{name}={number!r} has no unit; write {whole} for a number of events, or '{whole}s' for seconds"
                 )
         counted = _is_whole(self.period)
         if counted != _is_whole(self.size):
             raise QueryError(
-                f"size={self.size!r} and period={self.period!r} must both count elements or both be durations"
+                f"size={self.size!r} and period={self.period!r} must both be numbers of events or both be durations"
             )
         put(self, "counted", counted)
         for name in ("size", "period"):
@@ -194,13 +202,15 @@ class Query:
                 f"size={self._length(self.size)!r} is not a multiple of period={self._length(self.period)!r}; "
                 f"make it {' or '.join(repr(self._length(length)) for length in nearest)}"
             )
-        if counted and self.period >= MOST_ELEMENTS:
-            raise QueryError(f"period={self.period} is too large: a sub-window holds fewer than 2^31 elements")
+        if counted and self.period >= MOST_EVENTS:
+            raise QueryError(f"period={self.period} is too large; it must be below 2^31 events")
         if self.size // self.period > MOST_SUB_WINDOWS:
-            raise QueryError(f"a window of {self.size // self.period} periods is too long; at most {MOST_SUB_WINDOWS}")
+            raise QueryError(
+                f"a window of {self.size // self.period:,} periods is too long; the most is {MOST_SUB_WINDOWS:,}"
+            )
         put(self, "lateness", duration_argument(self.lateness, "lateness"))
         if self.lateness < 0:
-            raise QueryError("lateness must not be negative; '0 seconds' waits for nothing")
+            raise QueryError("lateness must not be negative; '0 seconds' does not wait for late events")
         put(self, "quantiles", _checked_quantiles(self.quantiles))
         put(self, "thresholds", _checked_thresholds(self.thresholds))
         if self.digits is not None and not (_is_whole(self.digits) and 1 <= self.digits <= 6):
@@ -214,7 +224,7 @@ class Query:
     def paper(
         cls, size: Any, period: Any, quantiles: Any = (0.5, 0.9, 0.99, 0.999), few_k: FewK | None = None
     ) -> "Query":
-        """Return the query as the paper ran it: raw values, plain mean, no envelope, full windows only."""
+        """Return a query as in the paper: raw values, plain means, no guarantee, full windows only."""
         return cls(
             size,
             period,
@@ -236,21 +246,23 @@ class Query:
         if self.guarantee is None:
             return 0.02 if self.digits is None else max(0.02, 2 * 10.0 ** (1 - self.digits))
         try:
-            asked = float(self.guarantee)
+            guarantee = float(self.guarantee)
         except (TypeError, ValueError):
-            raise QueryError(f"guarantee={self.guarantee!r} must be a relative error, None or False") from None
-        if self.guarantee is True or not finest <= asked < float("inf"):
             raise QueryError(
-                f"guarantee={self.guarantee!r} is not possible with digits={self.digits}; the finest is {finest:g}"
+                f"guarantee={self.guarantee!r} must be a relative error such as 0.02, None or False"
+            ) from None
+        if self.guarantee is True or not finest <= guarantee < float("inf"):
+            raise QueryError(
+                f"guarantee={self.guarantee!r} is not possible with digits={self.digits}; the smallest is {finest:g}"
             )
-        return asked
+        return guarantee
 
     def replace(self, **changes: Any) -> "Query":
-        """Return the same query but for these arguments (dataclasses.replace would hand over the checked forms)."""
-        return Query(**{**self._given, **changes})  # type: ignore[attr-defined]
+        """Return the query with these arguments changed: query.replace(size="24 hours")."""
+        return Query(**{**self._original, **changes})  # type: ignore[attr-defined]
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments that make this query, durations as people write them: `Query(**arguments)` equals it."""
+        """Return the arguments of this query, with durations as text: `Query(**query.arguments())` equals it."""
         return {
             "size": self._length(self.size),
             "period": self._length(self.period),
@@ -278,13 +290,13 @@ class Query:
 
     @property
     def high(self) -> tuple[Decimal, ...]:
-        """The high quantiles: those with tails, at whose depth bursts are watched."""
-        from_here = decimal_of((self.few_k or FewK()).high)
-        return tuple(q for q in self.quantiles if from_here <= q < 1)
+        """The high quantiles: sub-windows keep tails for them, and bursts are detected at their depth."""
+        lowest = decimal_of((self.few_k or FewK()).high)
+        return tuple(q for q in self.quantiles if lowest <= q < 1)
 
     @property
     def keeps_lists(self) -> bool:
-        """Whether sub-windows keep few-k lists: always without a guarantee, else on request."""
+        """Whether sub-windows keep few-k lists: always without a guarantee, otherwise if `few_k.always`."""
         return self.few_k is not None and (self.guarantee is None or self.few_k.always)
 
     @property
@@ -293,7 +305,7 @@ class Query:
         return hashlib.blake2b(self.text().encode(), digest_size=16).hexdigest()
 
     def text(self) -> str:
-        """One line that says all of the query, in a fixed order."""
+        """The whole query in one line, in a fixed order; `Query.parse` reads it."""
         few_k = "none"
         if self.few_k is not None:
             k = self.few_k
@@ -307,15 +319,15 @@ class Query:
 
     @classmethod
     def parse(cls, text: str) -> "Query":
-        """Return the query that `text()` said. Refuses the text of another version."""
+        """Return the query of a `text()`. Refuses the text of another version."""
         match = _TEXT.fullmatch(text)
         if match is None:
-            raise QueryError(f"this is not the text of a query of version {_VERSION}: {text!r}")
-        said = match.groupdict()
-        unit = "" if said["unit"] == "elements" else " us"
+            raise QueryError(f"not the text of a query (version {_VERSION}): {text!r}")
+        parts = match.groupdict()
+        unit = "" if parts["unit"] == "elements" else " us"
         few_k = None
-        if said["few_k"] != "none":
-            fraction, budget, high, threshold, burst, offset, always = said["few_k"].split("/")
+        if parts["few_k"] != "none":
+            fraction, budget, high, threshold, burst, offset, always = parts["few_k"].split("/")
             few_k = FewK(
                 float(fraction),
                 None if budget == "None" else int(budget),
@@ -326,16 +338,16 @@ class Query:
                 always == "1",
             )
         return cls(
-            said["size"] + unit if unit else int(said["size"]),
-            said["period"] + unit if unit else int(said["period"]),
-            quantiles=said["quantiles"].split(","),
-            thresholds=[float(limit) for limit in said["thresholds"].split(",") if limit],
-            digits=None if said["digits"] == "None" else int(said["digits"]),
-            guarantee=False if said["guarantee"] == "None" else float(said["guarantee"]),
+            parts["size"] + unit if unit else int(parts["size"]),
+            parts["period"] + unit if unit else int(parts["period"]),
+            quantiles=parts["quantiles"].split(","),
+            thresholds=[float(limit) for limit in parts["thresholds"].split(",") if limit],
+            digits=None if parts["digits"] == "None" else int(parts["digits"]),
+            guarantee=False if parts["guarantee"] == "None" else float(parts["guarantee"]),
             few_k=few_k,
-            lateness=said["lateness"] + " us",
-            partial=said["partial"] == "1",
-            as_paper=said["paper"] == "1",
+            lateness=parts["lateness"] + " us",
+            partial=parts["partial"] == "1",
+            as_paper=parts["paper"] == "1",
         )
 
 
@@ -345,23 +357,23 @@ def _call(name: str, arguments: dict[str, Any]) -> str:
     return f"{name}({', '.join(f'{key}={text}' for key, text in texts.items())})"
 
 
-def _listed(given: Any, name: str) -> tuple[Any, ...]:
-    """Several, or one alone."""
-    if isinstance(given, (int, float, str, Decimal, np.generic)):
-        return (given,)
+def _listed(values: Any, name: str) -> tuple[Any, ...]:
+    """A tuple of several values, or of one alone."""
+    if isinstance(values, (int, float, str, Decimal, np.generic)):
+        return (values,)
     try:
-        return tuple(given)
+        return tuple(values)
     except TypeError:
-        raise QueryError(f"{name}={given!r} must be a number or several") from None
+        raise QueryError(f"{name}={values!r} must be a number or a list of numbers") from None
 
 
-def _checked_quantiles(given: Any) -> tuple[Decimal, ...]:
-    quantiles = tuple(decimal_of(q) for q in _listed(given, "quantiles"))
+def _checked_quantiles(values: Any) -> tuple[Decimal, ...]:
+    quantiles = tuple(decimal_of(q) for q in _listed(values, "quantiles"))
     if not quantiles:
-        raise QueryError("quantiles is empty; ask for one at least, such as 0.99")
+        raise QueryError("quantiles is empty; give at least one, such as 0.99")
     for q in quantiles:
         if not 0 < q <= 1:
-            raise QueryError(f"quantile {q} must lie in (0, 1]; 99 % is 0.99")
+            raise QueryError(f"quantile {q} must be above 0 and at most 1; write 0.99 for 99 %")
         if isinstance(exponent := q.as_tuple().exponent, int) and exponent < -9:
             raise QueryError(f"quantile {q} has more than nine decimals; round it")
     if len(set(quantiles)) < len(quantiles):
@@ -370,14 +382,14 @@ def _checked_quantiles(given: Any) -> tuple[Decimal, ...]:
     return quantiles
 
 
-def _checked_thresholds(given: Any) -> tuple[float, ...]:
-    given = _listed(given, "thresholds")
+def _checked_thresholds(values: Any) -> tuple[float, ...]:
+    values = _listed(values, "thresholds")
     try:
-        thresholds = tuple(float(t) for t in given)
+        thresholds = tuple(float(t) for t in values)
     except (TypeError, ValueError, OverflowError):
-        raise QueryError(f"thresholds={given!r} must be numbers") from None
+        raise QueryError(f"thresholds={values!r} must be numbers") from None
     if not all(np.isfinite(thresholds)):
-        raise QueryError(f"thresholds={given!r} must be finite")
+        raise QueryError(f"thresholds={values!r} must be finite")
     if len(set(thresholds)) < len(thresholds):
-        raise QueryError(f"thresholds={given!r} names one twice")
+        raise QueryError(f"thresholds={values!r} contains a number twice")
     return thresholds

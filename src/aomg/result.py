@@ -1,4 +1,4 @@
-"""What is answered. Results are kept in columns and become objects when they are looked at."""
+"""Results of windows: stored in columns, read as objects."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from aomg.core.paper.theorem import theorem_1
 from aomg.errors import QueryError, UnknownQuantileError
-from aomg.numbers import shown
+from aomg.numbers import number_texts
 from aomg.query import Query, decimal_of
 
 METHODS = ("exact", "band", "envelope", "mean", "top-k", "sample-k", "sketch")
@@ -17,12 +17,15 @@ METHODS = ("exact", "band", "envelope", "mean", "top-k", "sample-k", "sketch")
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One quantile: `low <= exact <= high` always, and low <= value <= high.
+    """The estimate of one quantile. Always `low <= exact quantile <= high` and `low <= value <= high`.
 
-    method is how the value was found: "exact" (certified to the code), "band" and "envelope" (within the guarantee),
-    "mean" (Level 2), "top-k" and "sample-k" (few-k merging). Other policies (`aomg.policies`) answer with "sketch",
-    and have NaN for low and high where they promise nothing. bound and bound_corrected are Theorem 1's, with the
-    paper's constant and with the one its proof needs; None where its assumptions cannot hold.
+    method
+        How the value was computed: "exact" (to the digits that the query keeps), "band" or "envelope" (within the
+        guarantee), "mean" (Level 2), "top-k" or "sample-k" (few-k merging). The policies of `aomg.policies` have
+        "sketch", and NaN for low and high where they guarantee nothing.
+    bound, bound_corrected
+        The error bound of the paper's Theorem 1, with the paper's constant and with the constant that its proof needs;
+        None where its assumptions cannot hold.
     """
 
     value: float
@@ -35,7 +38,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The share of events at or below a threshold: low <= exact <= high."""
+    """The share of events at or below a threshold, from 0 to 1. Always `low <= exact share <= high`."""
 
     value: float
     low: float
@@ -43,7 +46,7 @@ class Share:
 
 
 class Result:
-    """The answer for one window. Looks into its columns; costs nothing until something is read."""
+    """The result of one window: `result[0.99]` is the estimate of a quantile. A view of a row of `Results`."""
 
     __slots__ = ("_results", "_row")
 
@@ -53,12 +56,12 @@ class Result:
 
     @property
     def start(self) -> Any:
-        """First element or instant of the window."""
+        """Start of the window: the number of its first event, or a time."""
         return self._results.starts[self._row].item() if self._counted else self._results.starts[self._row]
 
     @property
     def end(self) -> Any:
-        """First element or instant after the window."""
+        """End of the window (exclusive): the number of an event, or a time."""
         return self._results.ends[self._row].item() if self._counted else self._results.ends[self._row]
 
     @property
@@ -67,27 +70,27 @@ class Result:
 
     @property
     def count(self) -> int:
-        """Events in the window."""
+        """Number of events in the window."""
         return int(self._results.counts[self._row])
 
     @property
     def minimum(self) -> float:
-        """Smallest value (longs beyond 2^53 rounded down to a double)."""
+        """Smallest value (integers beyond 2^53 are rounded down to a double)."""
         return float(self._results.minima[self._row])
 
     @property
     def maximum(self) -> float:
-        """Largest value (longs beyond 2^53 rounded up to a double)."""
+        """Largest value (integers beyond 2^53 are rounded up to a double)."""
         return float(self._results.maxima[self._row])
 
     @property
     def sub_windows(self) -> int:
-        """Live sub-windows that hold at least one event."""
+        """Number of the window's sub-windows that have events."""
         return int(self._results.sub_windows[self._row])
 
     @property
     def burst(self) -> bool:
-        """Whether the newest sub-window's tail is larger than the one before, or continues such a burst."""
+        """Whether the newest sub-window's tail is larger than the one before, or remains larger."""
         return bool(self._results.bursts[self._row])
 
     @property
@@ -103,7 +106,7 @@ class Result:
         return Estimate(float(value), float(low), float(high), method, *self._theorem(column))
 
     def _theorem(self, column: int) -> tuple[float | None, float | None]:
-        """Theorem 1's two bounds, worked out only when somebody looks."""
+        """Theorem 1's two bounds, computed on access."""
         if self._results.densities is None or self.sub_windows < 2:
             return None, None
         inverse, spread = self._results.densities[self._row, column]
@@ -116,7 +119,7 @@ class Result:
         return Share(*map(float, self._results.shares(threshold)[self._row]))
 
     def __eq__(self, other: object) -> bool:
-        """Equal when every field is, bit for bit."""
+        """Whether all fields are equal, bit for bit."""
         if not isinstance(other, Result):
             return NotImplemented
         return self._results[self._row : self._row + 1] == other._results[other._row : other._row + 1]
@@ -124,18 +127,21 @@ class Result:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """Say the window and its quantiles, rounded by the rule of `aomg.numbers`."""
+        """Return the window and its quantiles, rounded as in `aomg.numbers`."""
         quantiles = ", ".join(f"{q}: {_text(self[q])}" for q in self._results.query.quantiles)
         return f"Result({self.start}..{self.end}, count={self.count}, {quantiles})"
 
 
 def _text(estimate: Estimate) -> str:
-    texts = shown(estimate.value, estimate.low, estimate.high, digits=6, grouped=False, missing="nan")
+    texts = number_texts(estimate.value, estimate.low, estimate.high, digits=6, grouped=False, missing="nan")
     return f"{texts.value} [{texts.interval}] {estimate.method}"
 
 
 class Results(Sequence[Result]):
-    """Results in the order of their ends, in columns; `results[i]` is a Result, a slice is Results."""
+    """Results ordered by the end of their window. `results[i]` is a Result, a slice is Results.
+
+    Columns (`ends`, `counts`, `values(0.99)`, ...) are NumPy arrays with an item for each window.
+    """
 
     def __init__(self, query: Query, rows: npt.NDArray[np.int64], densities: npt.NDArray[np.float64] | None = None):
         self.query = query
@@ -148,28 +154,28 @@ class Results(Sequence[Result]):
 
     @property
     def ends(self) -> npt.NDArray[Any]:
-        """Where each window ends (exclusive): element numbers, or datetime64[us] in UTC."""
+        """End of each window (exclusive): the number of an event, or datetime64[us] in UTC."""
         ends: npt.NDArray[Any] = (self.rows[:, 0] + 1) * self.query.period
         return ends if self.query.counted else ends.astype("datetime64[us]")
 
     @property
     def starts(self) -> npt.NDArray[Any]:
-        """Where each window starts."""
+        """Start of each window."""
         return self.ends - (self.query.size if self.query.counted else np.timedelta64(self.query.size, "us"))
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:
-        """Events of each window."""
+        """Number of events in each window."""
         return self.rows[:, 1]
 
     @property
     def sub_windows(self) -> npt.NDArray[np.int64]:
-        """Live non-empty sub-windows of each window."""
+        """Number of sub-windows with events in each window."""
         return self.rows[:, 2]
 
     @property
     def bursts(self) -> npt.NDArray[np.bool_]:
-        """Whether each window's newest sub-window is a burst."""
+        """Whether the newest sub-window of each window is a burst."""
         return self.rows[:, 3].astype(np.bool_)
 
     @property
@@ -184,41 +190,41 @@ class Results(Sequence[Result]):
 
     @property
     def burst_scores(self) -> npt.NDArray[np.float64]:
-        """The burst detector's score of each newest sub-window."""
+        """The burst detector's score for the newest sub-window of each window."""
         return self._reals[:, 6]
 
     def column_of(self, quantile: Any) -> int:
-        """Which of the query's quantiles this is."""
+        """Index of a quantile among the query's quantiles."""
         try:
             return self.query.quantiles.index(decimal_of(quantile))  # type: ignore[no-any-return]
         except (ValueError, QueryError):
-            asked = ", ".join(map(str, self.query.quantiles))
-            raise UnknownQuantileError(f"{quantile!r} is no quantile of this query; it has {asked}") from None
+            quantiles = ", ".join(map(str, self.query.quantiles))
+            raise UnknownQuantileError(f"{quantile!r} is not a quantile of this query; it has {quantiles}") from None
 
     def estimates(self, column: int) -> npt.NDArray[np.float64]:
-        """Value, low and high of one quantile, a row for each window."""
+        """Value, low and high of the quantile with this index: a row for each window."""
         return self._reals[:, 7 + 4 * column : 10 + 4 * column]
 
     def methods(self, column: int) -> npt.NDArray[np.int64]:
-        """Index into METHODS of one quantile, for each window."""
+        """Method of the quantile with this index, as an index into METHODS, for each window."""
         return self.rows[:, 10 + 4 * column]
 
     def values(self, quantile: Any) -> npt.NDArray[np.float64]:
-        """The values of one quantile, for each window."""
+        """Values of one quantile, for each window: results.values(0.99)."""
         return self.estimates(self.column_of(quantile))[:, 0]
 
     def shares(self, threshold: float) -> npt.NDArray[np.float64]:
-        """Value, low and high of the share at or below one of the query's thresholds."""
+        """Value, low and high of the share at or below one of the query's thresholds: a row for each window."""
         try:
-            at = self.query.thresholds.index(float(threshold))
+            index = self.query.thresholds.index(float(threshold))
         except (ValueError, TypeError):
-            asked = ", ".join(map(str, self.query.thresholds)) or "none"
-            raise UnknownQuantileError(f"{threshold!r} is no threshold of this query; it has {asked}") from None
-        first = 7 + 4 * len(self.query.quantiles) + 3 * at
+            thresholds = ", ".join(map(str, self.query.thresholds)) or "none"
+            raise UnknownQuantileError(f"{threshold!r} is not a threshold of this query; it has {thresholds}") from None
+        first = 7 + 4 * len(self.query.quantiles) + 3 * index
         return self._reals[:, first : first + 3]
 
     def __len__(self) -> int:
-        """How many windows there are."""
+        """Number of windows."""
         return len(self.rows)
 
     @overload
@@ -229,23 +235,25 @@ class Results(Sequence[Result]):
         """Return one Result, or the Results of a slice."""
         if isinstance(index, slice):
             return Results(self.query, self.rows[index], None if self.densities is None else self.densities[index])
-        row = range(len(self.rows))[index]
-        return Result(self, row)
+        try:
+            return Result(self, range(len(self.rows))[index])
+        except IndexError:
+            raise IndexError(f"there is no result {index}; there are {len(self.rows)}") from None
 
     def __iter__(self) -> Iterator[Result]:
-        """Go through the results in the order of their ends."""
+        """Iterate over the results, ordered by the end of their window."""
         for row in range(len(self.rows)):
             yield Result(self, row)
 
     def __add__(self, other: "Results") -> "Results":
-        """Join two sequences of results of the same query."""
+        """Concatenate results of the same query."""
         densities = None
         if self.densities is not None and other.densities is not None:
             densities = np.concatenate([self.densities, other.densities])
         return Results(self.query, np.concatenate([self.rows, other.rows]), densities)
 
     def __eq__(self, other: object) -> bool:
-        """Equal when the queries and every bit of the rows are."""
+        """Whether the queries and all fields are equal, bit for bit."""
         if not isinstance(other, Results):
             return NotImplemented
         if self.query != other.query or not np.array_equal(self.rows, other.rows):
@@ -257,5 +265,5 @@ class Results(Sequence[Result]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """Say how many there are, and the last one."""
+        """Return the number of results, and the last one."""
         return f"Results({len(self)}{', last ' + repr(self[-1]) if len(self) else ''})"

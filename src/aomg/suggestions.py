@@ -1,4 +1,4 @@
-"""Suggests what a misspelt name probably means, for errors that say what to write instead."""
+"""Suggests the name that a misspelt one probably means, for error messages."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -7,28 +7,28 @@ _LONGEST_NAME = 100  # the search takes quadratic time
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a misspelt one probably means. Capital letters do not matter.
+    """Return the known name that a misspelt one probably means, or None. Ignores case.
 
     >>> nearest("serach", ["pingmesh", "search"]), nearest("Kafka", ["kafka"]), nearest("x", ["kafka"])
     ('search', 'kafka', None)
     """
-    small = {each.lower(): each for each in known}
-    near = get_close_matches(name[:_LONGEST_NAME].lower(), small, n=1)
-    return small[near[0]] if near else None
+    names = {candidate.lower(): candidate for candidate in known}
+    matches = get_close_matches(name[:_LONGEST_NAME].lower(), names, n=1)
+    return names[matches[0]] if matches else None
 
 
 def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
-    """Return a question that names what was probably meant, or another remedy.
+    """Return "did you mean ...?", or `otherwise` if no known name is close.
 
     >>> suggestion("serach", ["search"], "write a stream"), suggestion("x", ["search"], "write a stream")
     ('did you mean search?', 'write a stream')
     """
-    near = nearest(name, known)
-    return f"did you mean {near}?" if near else otherwise
+    match = nearest(name, known)
+    return f"did you mean {match}?" if match else otherwise
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a question to append to an error, or nothing.
+    """Return "; did you mean ...?" to append to an error, or nothing.
 
     >>> did_you_mean("serach", ["search"]), did_you_mean("x", ["search"])
     ('; did you mean search?', '')
@@ -38,7 +38,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def there_are(name: str, known: Iterable[str]) -> str:
-    """Return which names there are, with the nearest first.
+    """Return the known names, after a suggestion of the closest one.
 
     >>> there_are("p09", ["p50", "p90"]), there_are("x", [])
     ('did you mean p90? there are p50, p90', 'there are none')

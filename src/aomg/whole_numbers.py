@@ -1,4 +1,4 @@
-"""Reads whole numbers as people write them: 10M, 500k, 1_000_000."""
+"""Parses whole numbers such as 10M, 500k and 1_000_000."""
 
 import re
 
@@ -8,7 +8,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 
 
 def count_of(text: str) -> int | None:
-    """Return the number that a text stands for, at most 2^53; None for anything else.
+    """Return the whole number in a text, at most 2^53; None for anything else.
 
     >>> count_of("10M"), count_of("2.5k"), count_of("1,000"), count_of("1e6"), count_of("some")
     (10000000, 2500, 1000, 1000000, None)

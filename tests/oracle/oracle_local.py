@@ -90,25 +90,25 @@ PAPER = Query.paper(1000, 250)
 
 def counted_cases() -> dict[str, Case]:
     cases: dict[str, Case] = {}
-    for digits, (at, kind) in itertools.product(DIGITS, enumerate(VALUES)):
-        thresholds = (-1.5, 0.0, 1000.0) if at % 2 else ()
+    for digits, (index, kind) in itertools.product(DIGITS, enumerate(VALUES)):
+        thresholds = (-1.5, 0.0, 1000.0) if index % 2 else ()
         query = COUNTED.replace(digits=digits, thresholds=thresholds)
-        cases[f"{digits} digits, {kind}"] = Case(query, VALUES[kind](100 + at, 2_850))
+        cases[f"{digits} digits, {kind}"] = Case(query, VALUES[kind](100 + index, 2_850))
     for digits, kind in itertools.product(DIGITS, ("latencies", "bursts", "heavy tail", "signed reals", "longs")):
         query = COUNTED.replace(digits=digits, guarantee=False)
         cases[f"{digits} digits, no guarantee, {kind}"] = Case(query, VALUES[kind](200, 2_850), cut="thirds")
-    for (at, name), kind, how in itertools.product(
+    for (index, name), kind, guarantee_name in itertools.product(
         enumerate(FEW_K), ("bursts", "heavy tail"), ("no guarantee", "always")
     ):
         few_k = FEW_K[name]
         guarantee: Any = False
-        if how == "always":
+        if guarantee_name == "always":
             few_k, guarantee = FewK(**{**vars(few_k), "always": True}), None
-        query = WIDE.replace(few_k=few_k, guarantee=guarantee, digits=DIGITS[at % 7])
-        cases[f"few-k {name}, {how}, {kind}"] = Case(query, VALUES[kind](300 + at, 6_200))
-    for (at, name), kind in itertools.product(enumerate([None, *FEW_K]), ("latencies", "heavy tail", "bursts")):
+        query = WIDE.replace(few_k=few_k, guarantee=guarantee, digits=DIGITS[index % 7])
+        cases[f"few-k {name}, {guarantee_name}, {kind}"] = Case(query, VALUES[kind](300 + index, 6_200))
+    for (index, name), kind in itertools.product(enumerate([None, *FEW_K]), ("latencies", "heavy tail", "bursts")):
         query = Query.paper(2000, 500, few_k=None if name is None else FEW_K[name])
-        cases[f"paper, few-k {name}, {kind}"] = Case(query, VALUES[kind](400 + at, 6_200), cut="sevenths")
+        cases[f"paper, few-k {name}, {kind}"] = Case(query, VALUES[kind](400 + index, 6_200), cut="sevenths")
     for kind in ("any integers", "longs", "tiny", "huge", "zeros", "ties", "not all finite"):
         cases[f"paper, {kind}"] = Case(PAPER, VALUES[kind](420, 2_850), cut="uneven")
     for digits, guarantee in ((2, 0.05), (2, 0.5), (3, 0.005), (3, 0.1), (4, 0.005), (5, 0.01), (None, 0.005)):
@@ -208,20 +208,20 @@ def timed_cases() -> dict[str, Case]:
     ):
         times = instants_of("out of order", 1101, 2_000)
         cases[f"{digits} digits, {kind}"] = Case(TIMED.replace(digits=digits), VALUES[kind](1100, 2_000), times)
-    for when, lateness, (at, (name, query)) in itertools.product(
+    for when, lateness, (index, (name, query)) in itertools.product(
         TIMES, ("0 seconds", "10 seconds", "1 hour"), enumerate(_kinds_of_queries(TIMED).items())
     ):
         if name in ("three digits", "raw", "no guarantee", "paper"):
-            asked = query.replace(lateness=lateness)
+            patient = query.replace(lateness=lateness)
             times = instants_of(when, 1201, 1_500)
-            cut = ("whole", "thirds", "sevenths", "uneven")[at % 4]
-            cases[f"{when}, lateness {lateness}, {name}"] = Case(asked, VALUES["bursts"](1200, 1_500), times, cut)
+            cut = ("whole", "thirds", "sevenths", "uneven")[index % 4]
+            cases[f"{when}, lateness {lateness}, {name}"] = Case(patient, VALUES["bursts"](1200, 1_500), times, cut)
     for name, query in _kinds_of_queries(TIMED).items():
         values = VALUES["signed reals"](1300, 1_500)
         times = instants_of("partly late", 1301, 1_500)
         cases[f"advanced, {name}"] = Case(query, values, times, "sevenths", advance=True)
-        asked = query.replace(lateness="90 seconds")
-        cases[f"saved and loaded, {name}"] = Case(asked, values, times, "sevenths", (0, 2, 3, 5))
+        patient = query.replace(lateness="90 seconds")
+        cases[f"saved and loaded, {name}"] = Case(patient, values, times, "sevenths", (0, 2, 3, 5))
         values, times = VALUES["bursts"](1350, 60_000), instants_of("out of order", 1351, 60_000)
         cases[f"bursts, {name}"] = Case(query.replace(few_k=FEW_K["high from 0.9"]), values, times, "thirds")
     for name, query in {
@@ -263,9 +263,9 @@ def keep(case: Case) -> bytes:
     return operator.save()
 
 
-def go_on(case: Case, kept: bytes) -> Outcome:
+def go_on(case: Case, saved: bytes) -> Outcome:
     """What a kept operator gives for the rest of its stream."""
-    return _rest(case, Operator.load(case.query, kept))
+    return _rest(case, Operator.load(case.query, saved))
 
 
 def not_interrupted(case: Case) -> Outcome:
@@ -338,9 +338,9 @@ def policy_cases() -> dict[str, PolicyCase]:
 
 def moments() -> dict[str, list[list[float]]]:
     """What the policy `moment` estimates: an optimum that is found in steps, so that its last digits may differ."""
-    found = {}
+    estimates = {}
     for kind in ("latencies", "bursts", "signed reals"):
         policy = make("moment", Query(2000, 500, quantiles=(0.5, 0.9, 0.99)))
         results = policy.push(VALUES[kind](1800, 4_000))
-        found[kind] = [results.values(quantile).tolist() for quantile in (0.5, 0.9, 0.99)]
-    return found
+        estimates[kind] = [results.values(quantile).tolist() for quantile in (0.5, 0.9, 0.99)]
+    return estimates

@@ -150,7 +150,7 @@ def outcomes(folder: Path, summary: Mapping[str, Any]) -> dict[str, Outcome]:
         "alerts": Outcome(object_rows(_lines(folder / "alerts.jsonl"))),
         "targets": Outcome(object_rows(json.loads((folder / "state" / "targets.json").read_text())["targets"])),
         **{f"summaries of {name}": _summaries(folder / "summaries" / name) for name in ("inbound", "outbound")},
-        "deliveries": Outcome([{"id": found} for found in _IDS.findall((folder / "alerts.log").read_text())]),
+        "deliveries": Outcome([{"id": match} for match in _IDS.findall((folder / "alerts.log").read_text())]),
     }
 
 

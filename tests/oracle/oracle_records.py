@@ -66,11 +66,11 @@ def text_of(value: Any, digits: int | None = None) -> str:
 
 def result_rows(results: Results, digits: int | None = None) -> list[Row]:
     """The results of an operator, through their public names only."""
-    return [_result_row(results, at, digits) for at in range(len(results))]
+    return [_result_row(results, index, digits) for index in range(len(results))]
 
 
-def _result_row(results: Results, at: int, digits: int | None) -> Row:
-    result, query = results[at], results.query
+def _result_row(results: Results, index: int, digits: int | None) -> Row:
+    result, query = results[index], results.query
     row = {
         "start": str(result.start),
         "end": str(result.end),
@@ -115,8 +115,8 @@ def _order(row: Row) -> tuple[str, ...]:
 def _texts(name: str, column: pa.Array) -> dict[str, list[str]]:
     if pa.types.is_struct(column.type):
         parts: dict[str, list[str]] = {}
-        for at, field_ in enumerate(column.type):
-            parts |= _texts(f"{name}.{field_.name}", column.flatten()[at])
+        for index, field_ in enumerate(column.type):
+            parts |= _texts(f"{name}.{field_.name}", column.flatten()[index])
         return parts
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
@@ -135,8 +135,8 @@ def _nested(value: Any, digits: int | None = None) -> str:
 
 def object_rows(objects: Sequence[Mapping[str, Any]]) -> list[Row]:
     """JSON objects as rows, in the order in which they came; all columns that any of them has."""
-    names = sorted({name for each in objects for name in each})
-    return [{name: _nested(each.get(name)) for name in names} for each in objects]
+    names = sorted({name for properties in objects for name in properties})
+    return [{name: _nested(properties.get(name)) for name in names} for properties in objects]
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def compare(outcome: Outcome, recorded: Record) -> None:
         fours = zip(names, _fours(now["columns"]), _fours(recorded["columns"]), strict=True)
         lines.append(f"  columns that differ: {', '.join(name for name, mine, then in fours if mine != then)}")
     both = zip(_fours(now["each"]), _fours(recorded["each"]), strict=False)
-    first = next((at for at, (mine, then) in enumerate(both) if mine != then), None)
+    first = next((row for row, (mine, then) in enumerate(both) if mine != then), None)
     if first is not None:
         lines.append(f"  the first row that differs is row {first}: {dict(outcome.rows[first])}")
     lines += [
@@ -184,4 +184,4 @@ def compare(outcome: Outcome, recorded: Record) -> None:
 
 
 def _fours(text: str) -> list[str]:
-    return [text[at : at + 4] for at in range(0, len(text), 4)]
+    return [text[start : start + 4] for start in range(0, len(text), 4)]

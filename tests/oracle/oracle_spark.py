@@ -1,4 +1,4 @@
-"""Runs on Spark that are recorded: batches of many keys, streams from files, summaries that are stored and asked."""
+"""Recorded runs on Spark: batches of many keys, streams from files, windows from stored summaries."""
 
 import itertools
 import os
@@ -154,8 +154,8 @@ class Stream:
 
 
 FILES, FIRST_FILES = 4, 2
-KEPT = QUERY
-"""The query of the stream whose checkpoint is kept, after the first files."""
+SAVED = QUERY
+"""The query of the stream whose checkpoint is stored after the first files."""
 WHOLE = PAPER.replace(period="15 seconds", lateness="1 second")
 
 
@@ -176,15 +176,15 @@ def new_stream(spark: SparkSession, folder: Path, query: Query, files: int = FIL
 
 
 def stream_goes_on(spark: SparkSession, folder: Path) -> Stream:
-    """The stream that is kept in a folder, after it has read the rest; with the rows that it gave since."""
-    stream = Stream(spark, folder, KEPT)
+    """The stream that is stored in a folder, after it has read the other files; with the rows that it emitted since."""
+    stream = Stream(spark, folder, SAVED)
     write_files(stream.source, stream_files()[FIRST_FILES:], FIRST_FILES)
     stream.run()
     return stream
 
 
 def without(stream: Stream, rows: Sequence[Row]) -> Stream:
-    """A stream without the rows that it gave before."""
+    """A stream without the rows that it emitted before."""
     assert all(row in stream.rows for row in rows)
     stream.rows = [row for row in stream.rows if row not in rows]
     return stream
@@ -202,7 +202,7 @@ STORED = {
 
 
 def fixture_of(name: str) -> Path:
-    """Where the summaries of a query are kept."""
+    """The file with the stored summaries of a query."""
     return FIXTURES / f"summaries-{name.replace(' ', '-')}.parquet"
 
 
@@ -217,7 +217,7 @@ def summarised(spark: SparkSession, name: str) -> DataFrame:
     return summaries(frame(spark, events), query, **{**COLUMNS, "by": ["site", "k"]})
 
 
-ASKED: dict[str, tuple[str, dict[str, Any], list[str] | None]] = {
+REQUESTS: dict[str, tuple[str, dict[str, Any], list[str] | None]] = {
     "as written": ("three digits", {}, None),
     "longer windows, other quantiles": (
         "three digits",
@@ -230,10 +230,10 @@ ASKED: dict[str, tuple[str, dict[str, Any], list[str] | None]] = {
     "paper": ("paper", {}, None),
     "counted": ("counted", {"size": 500}, None),
 }
-"""Which stored summaries are asked, what of their query is another, and by which labels."""
+"""Which stored summaries are read, which arguments of their query change, and the key columns."""
 
 
 def answered(stored: DataFrame, name: str) -> Outcome:
-    """What stored summaries answer."""
-    written, changes, by = ASKED[name]
+    """The windows of stored summaries."""
+    written, changes, by = REQUESTS[name]
     return Outcome(table_rows(windows(stored, STORED[written].replace(**changes), by=by).toArrow()))

@@ -25,7 +25,7 @@ def record_local() -> None:
         "timed": local.timed_cases,
         "policies": local.policy_cases,
     }.items():
-        _write(name, {case: each.run() for case, each in cases().items()})
+        _write(name, {case: operator_case.run() for case, operator_case in cases().items()})
     _write("operators", {name: local.not_interrupted(case) for name, case in local.kept_cases().items()})
     (RECORDED / "moments.json").write_text(json.dumps(local.moments(), indent=1) + "\n")
 
@@ -35,18 +35,18 @@ def record_spark() -> None:
 
     with _session() as (spark, folder):
         _write("batches", {name: case.run(spark) for name, case in on_spark.batch_cases().items()})
-        first = on_spark.new_stream(spark, folder / "first", on_spark.KEPT, on_spark.FIRST_FILES)
-        kept = on_spark.new_stream(spark, folder / "kept", on_spark.KEPT)
+        first = on_spark.new_stream(spark, folder / "first", on_spark.SAVED, on_spark.FIRST_FILES)
+        whole = on_spark.new_stream(spark, folder / "kept", on_spark.SAVED)
         streams = {
             "first files": first.outcome(),
-            "the other files": on_spark.without(kept, first.rows).outcome(),
+            "the other files": on_spark.without(whole, first.rows).outcome(),
             "paper, 20 sub-windows": on_spark.new_stream(spark, folder / "whole", on_spark.WHOLE).outcome(),
         }
         _write("streams", streams)
         stored = {name: on_spark.summarised(spark, name).cache() for name in on_spark.STORED}
         _write("summaries", {name: Outcome(table_rows(frame.toArrow())) for name, frame in stored.items()})
-        asked = on_spark.ASKED.items()
-        _write("windows", {name: on_spark.answered(stored[written], name) for name, (written, _, _) in asked})
+        queries = on_spark.REQUESTS.items()
+        _write("windows", {name: on_spark.answered(stored[written], name) for name, (written, _, _) in queries})
 
 
 def record_monitor() -> None:
@@ -71,7 +71,7 @@ def record_fixtures() -> None:
             file = on_spark.fixture_of(name)
             shutil.copyfile(next((folder / name).glob("part-*.parquet")), file)
             print(f"{file.name}: {file.stat().st_size:,} bytes")
-        on_spark.new_stream(spark, folder / "stream", on_spark.KEPT, on_spark.FIRST_FILES)
+        on_spark.new_stream(spark, folder / "stream", on_spark.SAVED, on_spark.FIRST_FILES)
         pack_folder(FIXTURES / "stream.tar.gz", folder / "stream")
         monitor.undelivered(folder / "monitor")
         queue = {r"log-[\w-]*-alerts-log-[0-9a-f]{8}": "log-alerts-log-00000000"}  # is called after its whole path

@@ -1,4 +1,4 @@
-"""What was kept on disk is small, can be loaded on any machine, and says nothing about the one it was written on."""
+"""The stored fixtures are small, load on any machine, and do not name the machine that wrote them."""
 
 import re
 
@@ -7,7 +7,7 @@ from oracle_fixtures import FIXTURES, contents_of
 from oracle_local import go_on, kept_cases
 from oracle_records import RECORDED, compare, read
 
-KEPT = kept_cases()
+SAVED = kept_cases()
 
 
 @pytest.fixture(scope="module")
@@ -15,13 +15,13 @@ def operators():
     return contents_of(FIXTURES / "operators.tar.gz")
 
 
-@pytest.mark.parametrize("name", KEPT)
-def test_a_kept_operator_goes_on_as_if_it_had_never_stopped(operators, name):
-    compare(go_on(KEPT[name], operators[name]), read("operators")[name])
+@pytest.mark.parametrize("name", SAVED)
+def test_a_saved_operator_continues_as_if_it_had_never_stopped(operators, name):
+    compare(go_on(SAVED[name], operators[name]), read("operators")[name])
 
 
-def test_every_kept_operator_is_loaded(operators):
-    assert set(operators) == set(KEPT)
+def test_every_saved_operator_is_loaded(operators):
+    assert set(operators) == set(SAVED)
 
 
 def test_fixtures_name_no_folder_of_the_machine_that_wrote_them():

@@ -27,12 +27,12 @@ def test_a_run_gives_the_recorded_results(recorded, group, name):
 
 @pytest.mark.parametrize("kind", ["three digits", "five digits", "raw, no guarantee", "paper"])
 def test_results_do_not_depend_on_how_pushes_are_cut(recorded, kind):
-    found = {cut: recorded["counted"][f"cut {cut}, {kind}"] for cut in ("whole", "thirds", "uneven", "ones")}
-    assert len({record["digest"] for record in found.values()}) == 1
+    records = {cut: recorded["counted"][f"cut {cut}, {kind}"] for cut in ("whole", "thirds", "uneven", "ones")}
+    assert len({record["digest"] for record in records.values()}) == 1
 
 
-def test_moments_estimates_are_the_recorded_ones_but_for_their_last_digits():
+def test_the_estimates_of_moment_are_the_recorded_ones_except_for_their_last_digits():
     expected = json.loads((RECORDED / "moments.json").read_text())
     for kind, estimates in moments().items():
-        for found, then in zip(estimates, expected[kind], strict=True):
-            assert found == pytest.approx(then, rel=1e-6)
+        for values, then in zip(estimates, expected[kind], strict=True):
+            assert values == pytest.approx(then, rel=1e-6)

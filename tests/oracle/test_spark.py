@@ -1,15 +1,15 @@
 """Batches, streams and stored summaries give what they gave when the oracle was recorded, bit for bit.
 
-What was kept on disk then, summaries and a stream's checkpoint, is read and goes on.
+Summaries and a stream's checkpoint that were stored then are read, and the stream continues.
 """
 
 import pytest
 from oracle_fixtures import FIXTURES, unpack_folder
 from oracle_records import Outcome, compare, read, table_rows
 from oracle_spark import (
-    ASKED,
     FIRST_FILES,
-    KEPT,
+    REQUESTS,
+    SAVED,
     STORED,
     WHOLE,
     answered,
@@ -31,20 +31,20 @@ def test_a_batch_gives_the_recorded_results(spark, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "query", "files"), [("first files", KEPT, FIRST_FILES), ("paper, 20 sub-windows", WHOLE, 4)]
+    ("name", "query", "files"), [("first files", SAVED, FIRST_FILES), ("paper, 20 sub-windows", WHOLE, 4)]
 )
 def test_a_stream_gives_the_recorded_results(spark, tmp_path, name, query, files):
     compare(new_stream(spark, tmp_path, query, files).outcome(), read("streams")[name])
 
 
-def test_a_stream_goes_on_from_the_kept_checkpoint_as_if_it_had_never_stopped(spark, tmp_path):
+def test_a_stream_continues_from_the_stored_checkpoint_as_if_it_had_never_stopped(spark, tmp_path):
     unpack_folder(FIXTURES / "stream.tar.gz", tmp_path)
     compare(stream_goes_on(spark, tmp_path).outcome(), read("streams")["the other files"])
 
 
 @pytest.fixture(scope="module")
 def stored(spark):
-    """The summaries that are kept, by the query that wrote them."""
+    """The stored summaries, by the query that wrote them."""
     return {name: spark.read.parquet(str(fixture_of(name))).cache() for name in STORED}
 
 
@@ -54,6 +54,6 @@ def test_summaries_are_the_recorded_bytes(spark, stored, name):
     compare(Outcome(table_rows(stored[name].toArrow())), read("summaries")[name])
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_kept_summaries_give_the_recorded_windows(stored, name):
-    compare(answered(stored[ASKED[name][0]], name), read("windows")[name])
+@pytest.mark.parametrize("name", REQUESTS)
+def test_stored_summaries_give_the_recorded_windows(stored, name):
+    compare(answered(stored[REQUESTS[name][0]], name), read("windows")[name])

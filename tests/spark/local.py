@@ -1,12 +1,12 @@
-"""What Spark's answers are compared with, the local operator key by key; and how the tests run a stream."""
+"""Expected results for the tests on Spark, from local operators key by key; and how the tests run a stream."""
 
 import datetime as dt
 import itertools
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from aomg.spark import quantiles
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 NOON = 1_700_049_600 * SECOND  # 2023-11-15 12:00 UTC
-ACCOUNTS = ("came", "used", "late", "refused", "future", "open")
 
 Row = tuple[Any, ...]
 
@@ -42,7 +41,7 @@ def start_session(directory: Path) -> SparkSession:
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # short tests gain nothing by the best code
     }
     spark = session("aomg tests", cores=2, memory="2g", **settings)
-    spark.sparkContext.setLogLevel("OFF")  # of the errors, the tests look at what Python raises
+    spark.sparkContext.setLogLevel("OFF")  # the tests look at the errors that Python raises
     return spark
 
 
@@ -64,7 +63,7 @@ def without_java(directory: Path) -> dict[str, str]:
 
 @contextmanager
 def setting(spark: SparkSession, name: str, value: Any) -> Iterator[None]:
-    """Another setting for a while."""
+    """Change a setting, and restore it afterwards."""
     before = spark.conf.get(name)
     spark.conf.set(name, value)
     try:
@@ -84,7 +83,7 @@ def bits(numbers: pa.ChunkedArray | pa.Array | np.ndarray) -> list[int | None]:
 
 
 def key_text(value: Any) -> str:
-    """One text for all values that a groupBy puts together."""
+    """One text for all values that a groupBy treats as equal."""
     if isinstance(value, float):
         return (value + 0.0).hex()
     if isinstance(value, dict):
@@ -101,7 +100,7 @@ def _texts(column: pa.ChunkedArray) -> list[str]:
         return list(map(key_text, column.to_pylist()))
     encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
     texts = list(map(key_text, encoded.dictionary.to_pylist()))
-    return [texts[at] for at in encoded.indices.to_pylist()]
+    return [texts[code] for code in encoded.indices.to_pylist()]
 
 
 def keys_of(table: pa.Table, by: Sequence[str]) -> list[tuple[str, ...]]:
@@ -143,13 +142,13 @@ def closed(rows: Iterable[Row], watermark: int) -> list[Row]:
     return [row for row in rows if end_of(row) <= watermark]
 
 
-def assert_same(found: list[Row], expected: list[Row]) -> None:
+def assert_same(rows: list[Row], expected: list[Row]) -> None:
     """Each row once, and no bit of it different."""
-    if found == expected:
+    if rows == expected:
         return
-    mine, theirs = Counter(found), Counter(expected)
+    mine, theirs = Counter(rows), Counter(expected)
     extra, missing = list((mine - theirs).elements()), list((theirs - mine).elements())
-    lines = [f"{len(found)} rows, {len(expected)} expected; {len(extra)} too many, {len(missing)} missing"]
+    lines = [f"{len(rows)} rows, {len(expected)} expected; {len(extra)} too many, {len(missing)} missing"]
     lines += [f"  too many {row}" for row in extra[:3]] + [f"  missing  {row}" for row in missing[:3]]
     raise AssertionError("\n".join(lines))
 
@@ -158,14 +157,14 @@ def assert_same(found: list[Row], expected: list[Row]) -> None:
 
 
 def local_rows(results: Results, key: tuple[str, ...]) -> list[Row]:
-    """The rows that a local operator's results stand for."""
+    """The rows of a local operator's results."""
     query = results.query
     ends = (results.rows[:, 0] + 1) * query.period
     columns: list[Any] = [[key] * len(results), (ends - query.size).tolist(), ends.tolist(), results.counts.tolist()]
     columns += [bits(results.minima), bits(results.maxima), results.sub_windows.tolist(), results.bursts.tolist()]
-    for at, quantile in enumerate(query.quantiles):
-        columns += [bits(np.ascontiguousarray(results.estimates(at)[:, i])) for i in range(3)]
-        columns.append([METHODS[method] for method in results.methods(at)])
+    for index, quantile in enumerate(query.quantiles):
+        columns += [bits(np.ascontiguousarray(results.estimates(index)[:, i])) for i in range(3)]
+        columns.append([METHODS[method] for method in results.methods(index)])
         if query.guarantee is None:
             estimates = [result[quantile] for result in results]
             columns.append(bits(pa.array([estimate.bound for estimate in estimates], pa.float64())))
@@ -188,20 +187,20 @@ def latest_of(events: pa.Table, value: str = "v", time: str = "ts") -> int:
 def expected_rows(
     query: Query, events: pa.Table, by: Sequence[str] = (), value: str = "v", time: str = "ts"
 ) -> list[Row]:
-    """What local operators say, one for each key: every window up to the latest time of all keys.
+    """The results of local operators, one for each key: every window up to the latest time of all keys.
 
-    For windows counted in elements, `time` numbers the elements of each key without a gap.
+    For windows counted in events, `time` numbers the events of each key without a gap.
     """
     values = events[value].combine_chunks()
     values = values.cast(pa.float64()) if pa.types.is_decimal(values.type) else values
     times = events[time].cast(pa.int64()).combine_chunks()
     groups: dict[tuple[str, ...], list[int]] = {}
-    for at, key in enumerate(keys_of(events, by)):
-        groups.setdefault(key, []).append(at)
+    for index, key in enumerate(keys_of(events, by)):
+        groups.setdefault(key, []).append(index)
     rows: list[Row] = []
     latest = None if query.counted else latest_of(events, value, time)
-    for key, places in groups.items():
-        own, when = values.take(pa.array(places)), times.take(pa.array(places))
+    for key, indexes in groups.items():
+        own, when = values.take(pa.array(indexes)), times.take(pa.array(indexes))
         if query.counted:
             operator = Operator(query)
             results = operator.push(own.take(pc.sort_indices(when)))
@@ -234,7 +233,7 @@ def events_of(seed: int, size: int, keys: int, seconds: float, start: int = NOON
 
 
 def tick(seconds: float, key: str = "tick", value: int = 1) -> pa.Table:
-    """One event, so many seconds after noon: it tells the time."""
+    """One event, this many seconds after noon, to move the watermark."""
     return pa.table({"k": [key], "ts": instants([NOON + round(seconds * SECOND)]), "v": pa.array([value], pa.int64())})
 
 
@@ -252,11 +251,11 @@ def slices(events: pa.Table, parts: int) -> list[pa.Table]:
 def write_files(directory: Path, parts: Iterable[pa.Table], first: int = 0) -> None:
     """One Parquet file for each part; a stream reads them in this order."""
     directory.mkdir(parents=True, exist_ok=True)
-    for at, part in enumerate(parts, first):
-        hidden = directory / f".part-{at:04}"
+    for number, part in enumerate(parts, first):
+        hidden = directory / f".part-{number:04}"
         pq.write_table(part, hidden)
-        os.utime(hidden, (1_600_000_000 + at, 1_600_000_000 + at))
-        hidden.rename(directory / f"part-{at:04}.parquet")
+        os.utime(hidden, (1_600_000_000 + number,) * 2)
+        hidden.rename(directory / f"part-{number:04}.parquet")
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------
@@ -264,13 +263,7 @@ def write_files(directory: Path, parts: Iterable[pa.Table], first: int = 0) -> N
 
 def accounts(spark: SparkSession, checkpoint: Path) -> dict[str, int]:
     """What became of every event, over all shards."""
-    read: Callable[..., Any] | None = getattr(aomg.spark, "accounts", None)
-    if callable(read):
-        told = read(spark, str(checkpoint))
-        return {name: int(told[name] if isinstance(told, dict) else getattr(told, name)) for name in ACCOUNTS}
-    state = spark.read.format("statestore").option("stateVarName", "accounts").load(str(checkpoint))
-    shards = state.selectExpr(*(f"sum(value.{name}) {name}" for name in ACCOUNTS)).first()
-    return {name: int(shards[name] or 0) for name in ACCOUNTS}
+    return asdict(aomg.spark.accounts(spark, str(checkpoint)))
 
 
 @dataclass
@@ -312,10 +305,10 @@ class Replay:
         """Read what is there to the end."""
 
         def keep(rows: DataFrame, batch: int) -> None:
-            found = rows_of(rows, self.by)
-            assert batch not in self.batches or self.batches[batch] == found
-            if found:
-                self.batches[batch] = found
+            results = rows_of(rows, self.by)
+            assert batch not in self.batches or self.batches[batch] == results
+            if results:
+                self.batches[batch] = results
 
         self._run(self.results(files).writeStream.foreachBatch(keep))
         return self
@@ -343,9 +336,9 @@ class Replay:
     @property
     def accounts(self) -> dict[str, int]:
         """What became of every event; they always add up."""
-        told = accounts(self.spark, self.checkpoint)
-        assert told["came"] == told["used"] + told["late"] + told["refused"] + told["future"] + told["open"], told
-        return told
+        counts = accounts(self.spark, self.checkpoint)
+        assert counts["came"] == sum(counts.values()) - counts["came"], counts
+        return counts
 
     def commits(self) -> list[Path]:
         """The files that say which micro-batches are done, in order."""
@@ -353,5 +346,5 @@ class Replay:
 
 
 def watermark(query: Query, events: pa.Table) -> int:
-    """How far a stream of these events has come in the end: the latest time less the lateness, in milliseconds."""
+    """The last watermark of a stream of these events: the latest time minus the lateness, in milliseconds."""
     return latest_of(events) // 1000 * 1000 - query.lateness

@@ -26,7 +26,7 @@ from local import (
 from pyspark.sql import functions as f
 
 from aomg import FewK, Operator, Query
-from aomg.errors import InputError
+from aomg.errors import InputError, QueryError
 from aomg.spark import quantiles
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -43,9 +43,9 @@ QUERIES = {
     "no guarantee": Query(*WINDOW, guarantee=False),
     "few-k always": Query(*WINDOW, few_k=FewK(always=True, fraction=0.2)),
     "paper": Query.paper(*WINDOW, few_k=FewK(fraction=0.2)),
-    "windows of elements": Query(300, 100),
-    "windows of elements, full ones only": Query(300, 100, partial=False, digits=4),
-    "paper's windows of elements": Query.paper(300, 100),
+    "windows counted in events": Query(300, 100),
+    "windows counted in events, full ones only": Query(300, 100, partial=False, digits=4),
+    "paper's windows counted in events": Query.paper(300, 100),
 }
 
 
@@ -101,13 +101,13 @@ def test_any_query_over_any_events_answers_like_local_operators(
     spark, query, values, seed, keys, start, gap, partitions, shards
 ):
     events = timed_events(seed, values, keys, start, gap)
-    found = answers(spark, shuffled(events, seed), query, partitions=partitions, shards=shards)
-    assert_same(found, expected_rows(query, events, ["k"]) if values.size else [])
+    rows = answers(spark, shuffled(events, seed), query, partitions=partitions, shards=shards)
+    assert_same(rows, expected_rows(query, events, ["k"]) if values.size else [])
 
 
 @settings(max_examples=5)
 @given(query=counted_queries(), values=streams(300), seed=st.integers(0, 2**32), keys=st.sampled_from([1, 3, 40]))
-def test_any_windows_of_elements_answer_like_local_operators(spark, query, values, seed, keys):
+def test_any_windows_counted_in_events_answer_like_local_operators(spark, query, values, seed, keys):
     events = numbered(timed_events(seed, values, keys, 0, 1))
     assert_same(answers(spark, shuffled(events, seed), query), expected_rows(query, events, ["k"]))
 
@@ -115,11 +115,11 @@ def test_any_windows_of_elements_answer_like_local_operators(spark, query, value
 def test_two_million_events_of_500_keys_answer_like_local_operators(spark, tmp_path):
     query = Query("15 minutes", "1 minute", thresholds=(1000.0,))
     events = events_of(3, 2_000_000, 500, 3600)
-    write_files(tmp_path, [shuffled(events, 5).slice(at, 500_000) for at in range(0, 2_000_000, 500_000)])
-    found = rows_of(quantiles(spark.read.parquet(str(tmp_path)), query, value="v", time="ts", by="k"), ["k"])
+    write_files(tmp_path, [shuffled(events, 5).slice(start, 500_000) for start in range(0, 2_000_000, 500_000)])
+    rows = rows_of(quantiles(spark.read.parquet(str(tmp_path)), query, value="v", time="ts", by="k"), ["k"])
     expected = expected_rows(query, events, ["k"])
     assert sum(row[3] for row in expected) > 2_000_000 * 10
-    assert_same(found, expected)
+    assert_same(rows, expected)
 
 
 def test_partitions_shards_and_the_order_of_files_change_nothing(spark, tmp_path):
@@ -129,7 +129,7 @@ def test_partitions_shards_and_the_order_of_files_change_nothing(spark, tmp_path
     for seed, (partitions, shards, shuffles) in enumerate([(1, 1, 1), (2, 16, 5), (5, 7, 3)]):
         with setting(spark, "spark.sql.shuffle.partitions", shuffles):
             assert_same(answers(spark, shuffled(events, seed), query, partitions=partitions, shards=shards), expected)
-    write_files(tmp_path, [shuffled(events, 9).slice(at, 500) for at in (2500, 0, 2000, 500, 1500, 1000)])
+    write_files(tmp_path, [shuffled(events, 9).slice(start, 500) for start in (2500, 0, 2000, 500, 1500, 1000)])
     assert_same(
         rows_of(quantiles(spark.read.parquet(str(tmp_path)), query, value="v", time="ts", by="k"), ["k"]), expected
     )
@@ -139,13 +139,13 @@ def test_every_key_answers_up_to_the_latest_event_of_any_key(spark):
     """Idle keys answer each period while anything of them is in the window; no key answers beyond the last event."""
     query = Query("4 minutes", "1 minute")
     events = pa.concat_tables([tick(0, "early"), tick(90, "middle"), tick(180, "last"), tick(10, "early", 7)])
-    found = answers(spark, events, query)
+    rows = answers(spark, events, query)
     ends = {
-        key: [(end_of(row) - NOON) // MINUTE for row in found if row[0] == (repr(key),)]
+        key: [(end_of(row) - NOON) // MINUTE for row in rows if row[0] == (repr(key),)]
         for key in ("early", "middle", "last")
     }
     assert ends == {"early": [1, 2, 3, 4], "middle": [2, 3, 4], "last": [4]}
-    assert_same(found, expected_rows(query, events, ["k"]))
+    assert_same(rows, expected_rows(query, events, ["k"]))
     gone = answers(spark, pa.concat_tables([events, tick(3600, "much later")]), query)
     assert [(end_of(row) - NOON) // MINUTE for row in gone if row[0] == ("'early'",)] == [1, 2, 3, 4]
     assert [(end_of(row) - NOON) // MINUTE for row in gone if row[0] == ("'middle'",)] == [2, 3, 4, 5]
@@ -165,16 +165,16 @@ def test_windows_reach_across_everything_a_batch_works_on_at_once(spark):
 def test_years_between_two_events_of_a_key_are_passed_over(spark):
     query = Query("1 minute", "1 second")
     events = pa.concat_tables([tick(0, "a"), tick(40 * 365 * 86_400.0, "a"), tick(20 * 365 * 86_400.0, "b")])
-    found = answers(spark, events, query)
-    assert len(found) == 60 + 1 + 60
-    assert_same(found, expected_rows(query, events, ["k"]))
+    rows = answers(spark, events, query)
+    assert len(rows) == 60 + 1 + 60
+    assert_same(rows, expected_rows(query, events, ["k"]))
 
 
-def test_a_key_with_one_event_has_all_windows_that_hold_it(spark):
+def test_a_key_with_one_event_has_all_windows_that_contain_it(spark):
     query = Query("3 minutes", "1 minute")
-    found = answers(spark, pa.concat_tables([tick(i, f"key {i}", i) for i in range(50)] + [tick(600, "last")]), query)
-    assert len(found) == 50 * 3 + 1
-    assert all(row[3] == 1 for row in found)
+    rows = answers(spark, pa.concat_tables([tick(i, f"key {i}", i) for i in range(50)] + [tick(600, "last")]), query)
+    assert len(rows) == 50 * 3 + 1
+    assert all(row[3] == 1 for row in rows)
 
 
 def test_no_events_no_rows(spark):
@@ -197,20 +197,20 @@ def test_no_events_no_rows(spark):
         assert results.count() == 0
 
 
-def test_values_that_are_no_numbers_and_events_without_a_time_are_left_out(spark):
+def test_events_without_a_finite_value_or_a_time_are_left_out(spark):
     query = Query("3 minutes", "1 minute", quantiles=(0.5, 1))
-    good = [(NOON + at * 7 * SECOND, 100.0 + at) for at in range(60)]
+    good = [(NOON + i * 7 * SECOND, 100.0 + i) for i in range(60)]
     bad = [(None, 5.0), (NOON, None), (NOON + 9, np.nan), (NOON + 900 * SECOND, np.inf), (NOON + 901 * SECOND, -np.inf)]
     times, values = zip(*good, *bad, (None, None), strict=True)
     keys = ["a", "b"] * 33
     events = pa.table({"k": keys, "ts": instants(times), "v": pa.array(values, pa.float64(), from_pandas=False)})
-    found = answers(spark, events, query)
-    assert max(map(end_of, found)) == NOON + 7 * MINUTE, "what is refused tells no time"
-    assert_same(found, expected_rows(query, events, ["k"]))
+    rows = answers(spark, events, query)
+    assert max(map(end_of, rows)) == NOON + 7 * MINUTE, "refused events do not move time"
+    assert_same(rows, expected_rows(query, events, ["k"]))
     assert answers(spark, events.slice(60), query) == []
 
 
-def test_numbers_that_are_missing_leave_room_in_windows_of_elements(spark):
+def test_missing_numbers_take_their_places_in_windows_counted_in_events(spark):
     """A window covers `size` numbers; those that did not come, or were refused, take their places."""
     query = Query(40, 10, quantiles=(0.5, 1), thresholds=(150.0,))
     numbers = np.concatenate([np.arange(0, 95), np.arange(130, 160), np.arange(400, 411)])
@@ -225,8 +225,8 @@ def test_numbers_that_are_missing_leave_room_in_windows_of_elements(spark):
 def test_events_go_through_transform(spark):
     query = Query(*WINDOW)
     events = events_of(2, 500, 3, 600)
-    found = frame(spark, events).transform(quantiles, query, value="v", time="ts", by=["k"])
-    assert_same(rows_of(found, ["k"]), expected_rows(query, events, ["k"]))
+    rows = frame(spark, events).transform(quantiles, query, value="v", time="ts", by=["k"])
+    assert_same(rows_of(rows, ["k"]), expected_rows(query, events, ["k"]))
 
 
 def test_the_columns_of_a_result(spark):
@@ -247,16 +247,16 @@ def test_the_columns_of_a_result(spark):
     assert counted.schema["p50"].dataType.names == ["value", "low", "high", "method", "bound", "bound_corrected"]
 
 
-def test_names_may_hold_dots_spaces_and_backticks(spark):
+def test_names_may_contain_dots_spaces_and_backticks(spark):
     query = Query(*WINDOW)
     names = {"k": "pod.set", "ts": "the time`s name", "v": "rtt (us)"}
     events = events_of(4, 400, 4, 600)
     renamed = events.rename_columns([names[name] for name in events.column_names])
     renamed = renamed.append_column("``", pa.array(["x", "y"] * 200)).append_column("pod", pa.array([1] * 400))
     by = ["pod.set", "``"]
-    found = quantiles(frame(spark, renamed), query, value="rtt (us)", time="the time`s name", by=by)
-    assert found.columns[:2] == by
-    assert_same(rows_of(found, by), expected_rows(query, renamed, by, "rtt (us)", "the time`s name"))
+    rows = quantiles(frame(spark, renamed), query, value="rtt (us)", time="the time`s name", by=by)
+    assert rows.columns[:2] == by
+    assert_same(rows_of(rows, by), expected_rows(query, renamed, by, "rtt (us)", "the time`s name"))
 
 
 @pytest.mark.parametrize(
@@ -290,20 +290,42 @@ def test_a_by_column_that_is_named_like_a_result_is_refused(spark, column, query
         (
             {},
             {"query": Query(8, 4)},
-            r"counted in elements, so time='ts' must be a column of integers .*, not timestamp",
+            r"counted in events, so time='ts' must be a column of integers .*, not timestamp",
         ),
-        ({"k": "map(k, v)"}, {}, "by column 'k' is map<string,bigint>, which cannot be grouped by; take a part of it"),
-        ({"k": "array(map(k, v))"}, {}, "cannot be grouped by"),
-        ({"k": "parse_json('1')"}, {}, "by column 'k' is variant, which cannot be grouped by"),
+        (
+            {"k": "map(k, v)"},
+            {},
+            "by column 'k' is map<string,bigint>, which Spark cannot group by; use one field of it",
+        ),
+        ({"k": "array(map(k, v))"}, {}, "cannot group by"),
+        ({"k": "parse_json('1')"}, {}, "by column 'k' is variant, which Spark cannot group by"),
         ({"k": "k collate UTF8_LCASE"}, {}, r"f.collate\('k', 'UTF8_BINARY'\)"),
         ({}, {"query": "1 hour"}, "must be an aomg.Query, not str"),
+        ({}, {"by": [1]}, "by must be the name of a column, such as .*, not 1"),
+        ({}, {"time": "t"}, "did you mean ts"),
         ({}, {"shards": 0}, "shards=0 must be a whole number from 1"),
         ({}, {"shards": 2.0}, r"shards=2.0 must be a whole number from 1"),
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )
-def test_what_cannot_be_asked_is_refused_at_once_with_what_to_do(spark, change, arguments, message):
+def test_an_invalid_call_is_refused_at_once_with_what_to_do(spark, change, arguments, message):
     events = frame(spark, tick(0)).withColumns({name: f.expr(text) for name, text in change.items()})
     arguments = {"query": Query(*WINDOW), "value": "v", "time": "ts", "by": ["k"], **arguments}
     with pytest.raises(InputError, match=message):
         quantiles(events, **arguments)
+
+
+def test_columns_and_frames_of_other_kinds_are_refused_with_what_to_write(spark):
+    events, query = frame(spark, tick(0)), Query(*WINDOW)
+    for arguments in ({"value": events.v, "time": "ts"}, {"value": "v", "time": events.ts}):
+        with pytest.raises(InputError, match="must be the name of a column, such as"):
+            quantiles(events, query, **arguments)
+    with pytest.raises(InputError, match="by must be the name of a column, such as by='rtt_us'"):
+        quantiles(events, query, value="v", time="ts", by=events.k)
+    with pytest.raises(InputError, match="must be a DataFrame of Spark, not Table; spark"):
+        quantiles(tick(0), query, value="v", time="ts")
+
+
+def test_a_clock_skew_that_is_no_duration_is_refused_in_a_batch_too(spark):
+    with pytest.raises(QueryError, match="max_clock_skew: 10 has no unit"):
+        quantiles(frame(spark, tick(0)), Query(*WINDOW), value="v", time="ts", max_clock_skew=10)

@@ -70,10 +70,10 @@ def test_no_window_is_lost_repeated_or_changed_by_kills_in_mid_batch(spark, tmp_
         if process.poll() is None:
             kill(process)
     assert_same(stream.rows_in_files, closed(expected_rows(QUERY, events(), ["k"]), watermark(QUERY, events())))
-    told = stream.accounts
-    assert (told["came"], told["late"]) == (4000, 0)
+    counts = stream.accounts
+    assert (counts["came"], counts["late"]) == (4000, 0)
 
 
 if __name__ == "__main__":
-    at = Path(sys.argv[1])
-    Replay(start_session(at), at, QUERY).run_into_files()
+    directory = Path(sys.argv[1])
+    Replay(start_session(directory), directory, QUERY).run_into_files()

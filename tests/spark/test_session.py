@@ -15,27 +15,27 @@ from aomg.spark.settings import PROVIDER
 module = importlib.import_module("aomg.spark.session")  # the package's attribute of this name is the function
 
 
-def test_a_running_session_is_returned_if_it_has_what_is_asked_for(spark):
+def test_a_running_session_is_returned_if_it_has_the_requested_settings(spark):
     assert session() is spark
     assert session("another name", cores=2) is spark
     assert session(**{"spark.ui.enabled": False, "spark.sql.shuffle.partitions": 2}) is spark
 
 
-def test_it_is_found_from_another_thread(spark):
+def test_a_running_session_is_returned_in_another_thread(spark):
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(session).result() is spark
 
 
 def test_other_settings_are_refused_by_name_and_nothing_is_changed(spark):
-    with pytest.raises(SettingsError, match="runs already") as error:
+    with pytest.raises(SettingsError, match="already running") as error:
         session(cores=3, **{"spark.sql.shuffle.partitions": 7, "spark.nonsense": "x"})
-    assert "spark.master is local[2], asked for was local[3]" in str(error.value)
-    assert "spark.sql.shuffle.partitions is 2, asked for was 7" in str(error.value)
-    assert "spark.nonsense is not set, asked for was x" in str(error.value)
+    assert "spark.master is local[2], requested was local[3]" in str(error.value)
+    assert "spark.sql.shuffle.partitions is 2, requested was 7" in str(error.value)
+    assert "spark.nonsense is not set, requested was x" in str(error.value)
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
 
 
-def test_a_running_session_that_cannot_hold_a_stream_is_refused(spark):
+def test_a_running_session_that_cannot_run_streams_is_refused(spark):
     with setting(spark, PROVIDER, "a.HDFSBackedStateStoreProvider"), pytest.raises(SettingsError, match="RocksDB"):
         session()
 
@@ -48,10 +48,10 @@ def test_a_running_session_that_cannot_hold_a_stream_is_refused(spark):
         ({"cores": "2"}, "cores is '2'"),
         ({"memory": "lots"}, "memory is 'lots'"),
         ({"memory": "4"}, "memory is '4'"),
-        ({"core": 2}, "core is no setting of Spark"),
+        ({"core": 2}, "core is not a setting of Spark"),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused_before_anything_starts(wrong, says):
+def test_invalid_arguments_are_refused_before_anything_starts(wrong, says):
     with pytest.raises(SettingsError, match=says):
         session(**wrong)
 

@@ -28,7 +28,7 @@ def installed(monkeypatch, **versions):
     monkeypatch.setattr(metadata, "version", version)
 
 
-def test_a_session_of_ours_is_fit_and_silent(spark):
+def test_a_session_of_ours_passes_without_a_warning(spark):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check(spark, streaming=True)
@@ -42,7 +42,7 @@ def test_no_spark_job_is_run(spark):
     assert tracker.getJobIdsForGroup(None) == before
 
 
-def test_a_stream_without_rocksdb_is_refused_and_the_line_in_the_message_mends_it(spark):
+def test_a_stream_without_rocksdb_is_refused_and_the_line_in_the_message_fixes_it(spark):
     with setting(spark, PROVIDER, HDFS):
         with pytest.raises(SettingsError) as error:
             check(spark, streaming=True)
@@ -57,13 +57,13 @@ def test_a_batch_needs_no_state_store(spark):
         check(spark, streaming=False)
 
 
-def test_the_state_stores_of_vendors_are_let_through(spark):
+def test_the_state_stores_of_vendors_pass(spark):
     with setting(spark, PROVIDER, "com.vendor.streaming.RocksDBStateStoreProvider"):
         check(spark, streaming=True)
 
 
 @pytest.mark.parametrize("limit", ["67108864", "64m", "2147483646"])
-def test_a_limit_that_costs_speed_is_warned_about_once_and_the_line_in_the_warning_mends_it(spark, limit):
+def test_a_limit_that_costs_speed_is_warned_about_once_and_the_line_in_the_warning_fixes_it(spark, limit):
     with setting(spark, BATCH_BYTES, limit):
         with pytest.warns(RuntimeWarning, match=re.escape(BATCH_BYTES)) as caught:
             check(spark, streaming=False)

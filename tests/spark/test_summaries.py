@@ -56,12 +56,12 @@ def test_two_different_summaries_of_one_sub_window_are_an_error(spark, events, s
 
 
 def test_a_roll_up_with_other_quantiles_covers_the_answers_from_the_events(spark, events, stored):
-    asked = QUERY.replace(size="10 minutes", quantiles=(0.5, 0.95, 0.99))
-    told = {(r.site, r.window.end): r for r in windows(stored, asked, by="site").collect()}
-    exact = quantiles(frame(spark, events), asked, **{**COLUMNS, "by": ["site"]}).collect()
-    assert len(told) == len(exact) > 20
+    query = QUERY.replace(size="10 minutes", quantiles=(0.5, 0.95, 0.99))
+    rolled_up = {(r.site, r.window.end): r for r in windows(stored, query, by="site").collect()}
+    exact = quantiles(frame(spark, events), query, **{**COLUMNS, "by": ["site"]}).collect()
+    assert len(rolled_up) == len(exact) > 20
     for row in exact:
-        same = told[row.site, row.window.end]
+        same = rolled_up[row.site, row.window.end]
         assert (same["count"], same["min"], same["max"]) == (row["count"], row["min"], row["max"])
         assert same.below_500 == row.below_500
         for name in ("p50", "p95", "p99"):
@@ -71,13 +71,13 @@ def test_a_roll_up_with_other_quantiles_covers_the_answers_from_the_events(spark
 
 
 def test_all_keys_roll_up_into_one(spark, events, stored):
-    told = windows(stored, QUERY, by=[]).collect()
+    rolled_up = windows(stored, QUERY, by=[]).collect()
     exact = quantiles(frame(spark, events), QUERY, value="v", time="ts").collect()
-    assert sorted((r.window.end, r["count"]) for r in told) == sorted((r.window.end, r["count"]) for r in exact)
+    assert sorted((r.window.end, r["count"]) for r in rolled_up) == sorted((r.window.end, r["count"]) for r in exact)
 
 
-def test_what_are_no_summaries_is_refused(spark, events, stored):
-    with pytest.raises(InputError, match="'sub_window' is missing"):
+def test_a_frame_without_summaries_is_refused(spark, events, stored):
+    with pytest.raises(InputError, match="no column 'sub_window', so it does not contain summaries"):
         windows(frame(spark, events), QUERY)
     with pytest.raises(InputError, match="no key column 'rack'"):
         windows(stored, QUERY, by=["rack"])
@@ -87,7 +87,7 @@ def test_what_are_no_summaries_is_refused(spark, events, stored):
 
 def test_summaries_of_different_queries_are_not_added_up_and_both_are_named(spark, events, stored):
     other = summaries(frame(spark, events), QUERY.replace(lateness="90 seconds"), **COLUMNS)
-    with pytest.raises(Exception, match=r"different queries: Query\(size='[0-9a-z]+', .* lateness='1m30s'"):
+    with pytest.raises(Exception, match=r"different queries, Query\(size='[0-9a-z]+', .* lateness='1m30s'"):
         windows(stored.union(other.withColumn("site", f.lit("elsewhere"))), QUERY, by=[]).collect()
 
 
@@ -109,13 +109,13 @@ def test_a_stream_of_summaries_gives_those_of_a_batch_and_accounts_for_every_eve
     )
     expected = summaries(frame(spark, events), query, **COLUMNS)
     end = f.lit((NOON + 720 * SECOND) // SECOND).cast("timestamp")
-    told, known = rows.toArrow(), expected.where(f.col("sub_window.end") <= end).toArrow()
-    assert told.num_rows == known.num_rows > 20
+    streamed, batch = rows.toArrow(), expected.where(f.col("sub_window.end") <= end).toArrow()
+    assert streamed.num_rows == batch.num_rows > 20
     keys = [("site", "ascending"), ("k", "ascending"), ("count", "ascending"), ("summary", "ascending")]
-    assert told.drop(["sub_window"]).sort_by(keys).equals(known.drop(["sub_window"]).sort_by(keys))
-    found = accounts(spark, checkpoint)
-    assert found.reconcile
-    assert found.came == events.num_rows
+    assert streamed.drop(["sub_window"]).sort_by(keys).equals(batch.drop(["sub_window"]).sort_by(keys))
+    counts = accounts(spark, checkpoint)
+    assert counts.reconcile
+    assert counts.came == events.num_rows
 
 
 def test_a_stream_that_starts_warm_answers_as_if_it_had_seen_the_events_before(spark, events, answered, tmp_path):
@@ -131,9 +131,8 @@ def test_a_stream_that_starts_warm_answers_as_if_it_had_seen_the_events_before(s
         slices(after, 3),
     )
     everything = rows.union(open_end(answers, QUERY, checkpoint))
-    told = rows_of(everything, COLUMNS["by"])
-    known = [row for row in rows_of(answered, COLUMNS["by"]) if row[2] > border]
-    assert_same(told, known)
+    expected = [row for row in rows_of(answered, COLUMNS["by"]) if row[2] > border]
+    assert_same(rows_of(everything, COLUMNS["by"]), expected)
 
 
 def test_the_open_end_completes_what_a_replay_has_answered(spark, events, answered, tmp_path):
@@ -147,7 +146,7 @@ def test_the_open_end_completes_what_a_replay_has_answered(spark, events, answer
     assert_same(in_order([*closed, *rest]), rows_of(answered, COLUMNS["by"]))
 
 
-def test_windows_counted_in_elements_stream_as_in_a_batch(spark, tmp_path):
+def test_windows_counted_in_events_stream_as_in_a_batch(spark, tmp_path):
     events = events_of(seed=3, size=3_000, keys=3, seconds=600)
     numbers: dict[str, int] = {}
     sequence = [numbers.update({key: numbers.get(key, -1) + 1}) or numbers[key] for key in events["k"].to_pylist()]
@@ -158,6 +157,6 @@ def test_windows_counted_in_elements_stream_as_in_a_batch(spark, tmp_path):
     )
     batch = rows_of(quantiles(frame(spark, events), query, **columns), ["k"])
     assert_same(rows_of(rows.union(open_end(answers, query, checkpoint)), ["k"]), batch)
-    found = accounts(spark, checkpoint)
-    assert found.reconcile
-    assert (found.late, found.open) == (0, sum(n % 100 for n in (numbers[k] + 1 for k in numbers)))
+    counts = accounts(spark, checkpoint)
+    assert counts.reconcile
+    assert (counts.late, counts.open) == (0, sum(n % 100 for n in (numbers[k] + 1 for k in numbers)))

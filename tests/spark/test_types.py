@@ -110,9 +110,9 @@ def test_keys_of_every_type_are_grouped_as_spark_groups_them(spark, name):
     data = frame(spark, events, 3)
     results = quantiles(data, QUERY, value="v", time="ts", by=["k"], shards=3)
     assert results.schema["k"].dataType == data.schema["k"].dataType
-    found = rows_of(results, ["k"])
-    assert len({row[0] for row in found}) == data.groupBy("k").count().count()
-    assert_same(found, expected_rows(QUERY, events, ["k"]))
+    rows = rows_of(results, ["k"])
+    assert len({row[0] for row in rows}) == data.groupBy("k").count().count()
+    assert_same(rows, expected_rows(QUERY, events, ["k"]))
 
 
 def test_keys_that_arrow_cannot_carry_are_refused_with_what_to_do(spark):
@@ -124,9 +124,9 @@ def test_keys_that_arrow_cannot_carry_are_refused_with_what_to_do(spark):
 def test_two_and_three_by_columns_make_a_key_together(spark):
     events = with_keys(a=KEYS["string"].slice(0, 3), b=KEYS["double"], c=KEYS["boolean"])
     for by in (["a", "b"], ["c", "b", "a"]):
-        found = answers(spark, events, by)
-        assert len({row[0] for row in found}) >= 18
-        assert_same(found, expected_rows(QUERY, events, by))
+        rows = answers(spark, events, by)
+        assert len({row[0] for row in rows}) >= 18
+        assert_same(rows, expected_rows(QUERY, events, by))
 
 
 def test_texts_of_two_columns_do_not_run_together(spark):
@@ -147,10 +147,10 @@ def test_times_before_1970_lie_in_sub_windows_that_are_aligned_to_1970(spark):
     times = np.concatenate([random.integers(-5 * MINUTE, 5 * MINUTE, 200), [-1, 0, -MINUTE, -MINUTE - 1, 1]])
     times = np.concatenate([times, -61_000_000_000 * SECOND + np.arange(5) * 7 * SECOND])
     events = pa.table({"ts": instants(times), "v": random.integers(1, 1000, times.size)})
-    found = answers(spark, events)
-    assert min(map(end_of, found)) < -60_000_000_000 * SECOND
-    assert all(end_of(row) % MINUTE == 0 for row in found)
-    assert_same(found, expected_rows(QUERY, events))
+    rows = answers(spark, events)
+    assert min(map(end_of, rows)) < -60_000_000_000 * SECOND
+    assert all(end_of(row) % MINUTE == 0 for row in rows)
+    assert_same(rows, expected_rows(QUERY, events))
 
 
 DAYS = {
@@ -161,7 +161,7 @@ DAYS = {
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kathmandu"])
 @pytest.mark.parametrize("name", DAYS)
-def test_windows_are_instants_whatever_the_session_calls_them(spark, zone, name):
+def test_windows_do_not_depend_on_the_time_zone_of_the_session(spark, zone, name):
     """New York has 5 November 2023, 1:30, twice; Kathmandu is 5:45 hours ahead."""
     query = DAYS[name]
     start = int(dt.datetime(2023, 11, 5, 1, 30, tzinfo=ZoneInfo("America/New_York")).timestamp()) * SECOND
@@ -172,7 +172,7 @@ def test_windows_are_instants_whatever_the_session_calls_them(spark, zone, name)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-def test_times_without_a_zone_are_taken_as_they_read(spark, zone):
+def test_times_without_a_zone_are_read_as_utc(spark, zone):
     """Also 2:30 in the night when New York's clocks go from 2:00 to 3:00."""
     query = DAYS["hours"]
     start = int(moment(2024, 3, 10, 0, 30).timestamp()) * SECOND
@@ -184,7 +184,7 @@ def test_times_without_a_zone_are_taken_as_they_read(spark, zone):
         assert_same(rows_of(results, ["k"]), expected_rows(query, events, ["k"]))
 
 
-def test_numbers_of_elements_may_be_of_every_type_of_integer(spark):
+def test_numbers_of_events_may_be_of_every_type_of_integer(spark):
     query = Query(40, 20, quantiles=(0.5,))
     values = np.random.default_rng(41).integers(1, 1000, 100)
     for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64()):

@@ -1,4 +1,4 @@
-"""The same algorithm on Spark: batch and Structured Streaming, one answer."""
+"""Quantiles of sliding windows on Spark: batch and Structured Streaming, with the same results."""
 
 from aomg.spark.accounts import Accounts, accounts, open_end
 from aomg.spark.quantiles import quantiles, summaries, windows

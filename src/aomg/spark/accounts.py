@@ -1,4 +1,4 @@
-"""What became of every event of a stream, and the windows that were still open: read from its checkpoint."""
+"""Reads a stream's checkpoint: what became of every event, and the results of windows that were still open."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
@@ -10,17 +10,30 @@ from pyspark.sql import functions as f
 
 from aomg.errors import InputError
 from aomg.query import Query
-from aomg.spark.columns import FIXED, arrow_time, names_of
-from aomg.spark.level2 import Answer, by_shard, slide
-from aomg.spark.parcels import NEVER, PARCELS, unpack
+from aomg.spark.columns import FIXED, names_of
+from aomg.spark.level2 import Answer, slide
+from aomg.spark.parcels import NEVER, batches_of, by_shard, parcel_columns, unpack
 from aomg.spark.stream.summaries import summaries_of
 
 
 @dataclass(frozen=True)
 class Accounts:
-    """Events by what became of them, up to the last micro-batch that was committed.
+    """Counts of a stream's events, up to the last micro-batch that was committed.
 
-    came = used + late + refused + future + open, always.
+    Always came = used + late + refused + future + open.
+
+    came
+        All events that arrived.
+    used
+        In a sub-window that has closed.
+    late
+        Left out, because their sub-window had closed.
+    refused
+        Left out, because they have no time or no finite value.
+    future
+        Left out, because they are too far beyond the clock.
+    open
+        In a sub-window that has not closed.
     """
 
     came: int
@@ -32,7 +45,7 @@ class Accounts:
 
     @property
     def reconcile(self) -> bool:
-        """Whether every event is accounted for, once."""
+        """Whether the counts add up: every event is in exactly one of them."""
         return self.came == self.used + self.late + self.refused + self.future + self.open
 
 
@@ -43,34 +56,39 @@ def accounts(spark: SparkSession, checkpoint: str, operator: int = 0) -> Account
     """Count what became of the events of the stream with this checkpoint. Runs a small Spark job.
 
     operator
-        Which one, in the order of the plan, where a streaming query unites several `quantiles`.
+        The index of the `quantiles` in the plan, for a streaming query that combines several.
     """
     sums = [f.coalesce(f.sum(f"value.{name}"), f.lit(0)) for name in _COUNTS]
     return Accounts(*map(int, _state(spark, checkpoint, "ledger", operator).agg(*sums).collect()[0]))
 
 
 def _latest(spark: SparkSession, checkpoint: str) -> int:
-    """The latest sub-window that the stream has seen."""
+    """The latest sub-window of any event."""
     latest = f.coalesce(f.max("value.latest"), f.lit(NEVER))
     return int(_state(spark, checkpoint, "ledger").agg(latest).collect()[0][0])
 
 
 def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
-    """Answer for what a stream had not closed when it stopped: the rows that the same batch has besides.
+    """Compute the windows that a stream had not closed when it stopped: the rows that a batch has and the stream lacks.
+
+    Meant for a stream that has ended. A stream that continues emits these windows again, with the events that arrive
+    later. The checkpoint is only read.
 
     windows
-        The streaming DataFrame that `quantiles` gave; only its session and its columns are used.
+        The streaming DataFrame that `quantiles` returned; only its session and its columns are used.
     checkpoint
-        Where the stream kept its state. It is only read, but these windows are answered early: go on with the stream
-        and it answers for them again, with the events that come then. Meant for a stream that has ended.
+        The stream's checkpoint directory.
     """
     names = windows.columns
     if names[-len(names_of(query)) :] != names_of(query):
-        raise InputError(f"these are no windows of this query: it has columns {', '.join(names_of(query))}")
-    by = tuple(names[: names.index(FIXED[0])])
-    time = windows.schema["window"].dataType["start"].dataType  # type: ignore[index]
+        raise InputError(
+            f"the first argument must be what quantiles(...) returned for this query, with the columns "
+            f"{', '.join(names_of(query))}"
+        )
+    keys = tuple(windows.schema[name] for name in names[: names.index(FIXED[0])])
+    answer = Answer(query, keys, windows.schema["window"].dataType["start"].dataType)  # type: ignore[index]
     spark = windows.sparkSession
-    latest = _latest(spark, checkpoint)
+    end = _latest(spark, checkpoint) + 1
     contents = [
         _state(spark, checkpoint, name).select(
             f.col("key.shard").alias("shard"), f.col("user_map_value.content").alias("content")
@@ -78,34 +96,32 @@ def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
         for name in ("open", *summaries_of(query))
     ]
     ledger = _state(spark, checkpoint, "ledger").select(
-        f.col("key.shard").alias("shard"), f.col("value.closed_to").alias("latest")
+        f.col("key.shard").alias("shard"), f.col("value.closed_to").alias("closed_to")
     )
-    parcels = reduce(lambda known, more: known.unionByName(more), contents).join(ledger, "shard", "left")
-    nothing = {name: f.lit(0).cast("long").alias(name) for name in ("epoch", "clock", "came", "refused", "future")}
-    columns = [nothing.get(name, f.col(name)) for name in PARCELS.names]
-    answer = Answer(query, by, arrow_time(time))
-    gathered = parcels.select(*columns).repartition("shard").sortWithinPartitions("shard")
-    return gathered.mapInArrow(_OpenEnd(answer, latest + 1), windows.schema)
+    tables = reduce(DataFrame.unionByName, contents).join(ledger, "shard", "left")
+    closed_to = f.coalesce(f.col("closed_to"), f.lit(NEVER))
+    parcels = tables.select(*parcel_columns(shard=f.col("shard"), latest=closed_to, content=f.col("content")))
+    gathered = parcels.repartition("shard").sortWithinPartitions("shard")
+    return gathered.mapInArrow(_OpenEnd(answer, end), answer.schema)
 
 
 @dataclass(frozen=True)
 class _OpenEnd:
-    """Close everything that a shard's state holds."""
+    """Closes every sub-window in a shard's state."""
 
     answer: Answer
     end: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Parcels of open and live rows in, results out."""
-        for _, epochs in by_shard(batches):
-            for _, parcels in epochs:
-                closed_to = max(NEVER if told is None else told for told, _ in parcels)
-                answers, _ = slide(self.answer, [unpack(content) for _, content in parcels], closed_to, self.end)
-                if answers is not None:
-                    yield from answers.to_batches(max_chunksize=1 << 16)
+        for _, parcels in by_shard(batches):
+            state = list(parcels)
+            closed_to = max(parcel.latest for parcel in state)
+            results, _ = slide(self.answer, [unpack(parcel.content) for parcel in state], closed_to, self.end)
+            yield from batches_of(results)
 
 
 def _state(spark: SparkSession, checkpoint: str, name: str, operator: int = 0) -> DataFrame:
-    """One of the things that a stream's operator keeps, as rows."""
+    """One state variable of a stream's operator, as rows."""
     reader = spark.read.format("statestore").option("stateVarName", name).option("operatorId", operator)
     return reader.load(checkpoint)

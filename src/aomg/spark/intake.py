@@ -1,10 +1,10 @@
-"""What comes in at the door of Spark: which columns, of which types, and whose clock is believed.
+"""Checks the columns of the events and selects them, in native Spark expressions.
 
-Native expressions only: nothing is counted here, and no event is dropped. What is not finite, has no time or lies too
-far in the future goes on, marked, so that it can be counted.
+Nothing is counted here, and no event is dropped: what is not finite, has no time or lies too far in the future passes
+on, so that Level 1 can count it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +13,17 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from aomg.errors import InputError
-from aomg.query import Query, duration_argument
+from aomg.query import Query
+from aomg.spark.time_policy import TimePolicy
+from aomg.suggestions import did_you_mean
 
-FUTURE = (1 << 63) - 1  # the time of an event that lies too far beyond the clock
 _NUMBERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType)
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 
 
 @dataclass(frozen=True)
 class Source:
-    """The events of a query, as checked: their key columns and the type of their time."""
+    """The events of a query, checked: their columns, the key columns and the type of their times."""
 
     events: DataFrame
     value: str
@@ -37,7 +38,7 @@ class Source:
 
     @property
     def texts(self) -> tuple[bool, ...]:
-        """Which by columns are strings: they travel as bytes."""
+        """Which by columns are strings: they are moved as bytes."""
         return tuple(isinstance(key.dataType, t.StringType) for key in self.keys)
 
 
@@ -46,58 +47,104 @@ def quoted(name: str) -> Column:
     return f.col("`" + name.replace("`", "``") + "`")
 
 
-def checked(events: DataFrame, query: Query, value: str, time: str, by: Sequence[str] | str | None) -> Source:
-    """Check that the columns are there and of types that can be used."""
+def names_in(by: Sequence[str] | str | None) -> list[str]:
+    """The names of the by columns: several, one alone, or none."""
+    alone = isinstance(by, (str, Column)) or not isinstance(by, Iterable)
+    names: list[Any] = [] if by is None else [by] if alone else list(by)
+    for name in names:
+        _refuse_no_name("by", name)
+    return names
+
+
+def _refuse_no_name(argument: str, name: Any) -> None:
+    if not isinstance(name, str):
+        raise InputError(f"{argument} must be the name of a column, such as {argument}='rtt_us', not {name!r}")
+
+
+def refuse_others(frame: Any, query: Any) -> None:
+    """Refuse a first argument that is not a DataFrame of Spark, and a second one that is not a Query."""
+    if not isinstance(frame, DataFrame):
+        raise InputError(
+            f"the first argument must be a DataFrame of Spark, not {type(frame).__name__}; "
+            "spark.createDataFrame(...) converts a table of pandas or Arrow"
+        )
     if not isinstance(query, Query):
-        raise InputError(f"the second argument must be an aomg.Query, not {type(query).__name__}")
-    names = [by] if isinstance(by, str) else list(by or [])
+        raise InputError(
+            f"the second argument must be an aomg.Query, not {type(query).__name__}; "
+            "for example aomg.Query('1 hour', '1 minute')"
+        )
+
+
+def source_of(events: DataFrame, query: Query, value: str, time: str, by: Sequence[str] | str | None) -> Source:
+    """Check that the columns exist and that their types can be used."""
+    refuse_others(events, query)
+    names = names_in(by)
+    _refuse_no_name("value", value)
+    _refuse_no_name("time", time)
     fields = {field.name: field for field in events.schema.fields}
     for name in [value, time, *names]:
         if name not in fields:
-            raise InputError(f"there is no column {name!r}; the events have {', '.join(fields)}")
+            raise InputError(
+                f"there is no column {name!r}; the events have {', '.join(fields)}{did_you_mean(name, fields)}"
+            )
     if len(set(names)) < len(names):
         raise InputError(f"by={names!r} names a column twice")
-    kind = fields[value].dataType
-    if not isinstance(kind, _NUMBERS):
+    value_type, time_type = fields[value].dataType, fields[time].dataType
+    if not isinstance(value_type, _NUMBERS):
         raise InputError(
-            f"column {value!r} is {kind.simpleString()}; values must be numbers: cast it first, "
+            f"column {value!r} is {value_type.simpleString()}; values must be numbers: cast it first, "
             f"such as events.withColumn({value!r}, events[{value!r}].cast('double'))"
         )
-    when = fields[time].dataType
-    if query.counted and not isinstance(when, _WHOLE):
+    if query.counted and not isinstance(time_type, _WHOLE):
         raise InputError(
-            f"the query's windows are counted in elements, so time={time!r} must be a column of integers that numbers "
-            f"the elements of each key, not {when.simpleString()}; for windows in time give durations: Query('1 hour', "
-            "'1 minute')"
+            f"the query's windows are counted in events, so time={time!r} must be a column of integers that numbers "
+            f"the events of each key, not {time_type.simpleString()}; for windows in time use durations: "
+            "Query('1 hour', '1 minute')"
         )
-    if not query.counted and not isinstance(when, (t.TimestampType, t.TimestampNTZType)):
+    if not query.counted and not isinstance(time_type, (t.TimestampType, t.TimestampNTZType)):
         raise InputError(
-            f"column {time!r} is {when.simpleString()}; the query's windows are in time, so it must be a timestamp: "
-            f"f.timestamp_micros({time!r}), f.timestamp_seconds({time!r}) or f.to_timestamp({time!r}) make one"
+            f"column {time!r} is {time_type.simpleString()}; the query's windows are in time, so it must be a "
+            f"timestamp: convert it with f.timestamp_micros({time!r}), f.timestamp_seconds({time!r}) or "
+            f"f.to_timestamp({time!r})"
         )
     for name in names:
         _refuse_ungroupable(name, fields[name].dataType)
-    span = t.LongType() if query.counted else when
+    span = t.LongType() if query.counted else time_type
     return Source(events, value, time, tuple(fields[name] for name in names), span)
 
 
 def _refuse_ungroupable(name: str, kind: t.DataType) -> None:
     text = kind.simpleString()
     if "map<" in text or "variant" in text:
-        raise InputError(f"by column {name!r} is {text}, which cannot be grouped by; take a part of it, or its text")
+        raise InputError(f"by column {name!r} is {text}, which Spark cannot group by; use one field of it, or its text")
     if "interval year" in text or "interval month" in text:
         raise InputError(
             f"by column {name!r} is {text}, which Spark cannot hand to Python; cast it to a string or to months first"
         )
     if "collate" in text.lower():
         raise InputError(
-            f"by column {name!r} is {text}; keys are compared byte by byte: "
-            f"use f.collate({name!r}, 'UTF8_BINARY') first, or f.lower for keys without case"
+            f"by column {name!r} is {text}, but keys are compared byte by byte: "
+            f"use f.collate({name!r}, 'UTF8_BINARY') first, or f.lower to ignore case"
         )
 
 
+def batch_columns(source: Source) -> DataFrame:
+    """Select the columns by0, by1..., time and value."""
+    return _select(source, quoted(source.time))
+
+
+def stream_columns(source: Source, policy: TimePolicy) -> DataFrame:
+    """Select the same columns of a stream, with times in microseconds and future events marked by the policy."""
+    return _select(source, policy.event_time(microseconds_of(quoted(source.time), source.time_type)))
+
+
+def _select(source: Source, time: Column) -> DataFrame:
+    keys = [_key(key).alias(f"by{i}") for i, key in enumerate(source.keys)]
+    return source.events.select(*keys, time.alias("time"), _value(source).alias("value"))
+
+
 def _key(field: t.StructField) -> Column:
-    """A by column as a groupBy sees it: one zero. Strings as their bytes."""
+    """A by column as a groupBy compares it: -0.0 is 0.0. Strings as their bytes."""
     column = quoted(field.name)
     if isinstance(field.dataType, t.StringType):
         return column.cast("binary")
@@ -113,42 +160,13 @@ def _value(source: Source) -> Column:
 
 
 def microseconds_of(column: Column, kind: t.DataType) -> Column:
-    """A time as microseconds since 1970; times without a zone are taken as they read. Integers stay as they are."""
+    """A time as microseconds since 1970; times without a zone as if they were in UTC. Integers become longs."""
     if isinstance(kind, t.TimestampType):
         return f.unix_micros(column)
     if isinstance(kind, t.TimestampNTZType):
-        # part by part: functions of whole timestamps go by way of the session's zone, and lose an hour in spring
+        # part by part: functions of whole timestamps use the session's zone, and lose an hour in spring
         seconds = f.unix_date(column.cast("date")) * f.lit(86_400).cast("long")
         seconds = seconds + f.hour(column) * f.lit(3_600) + f.minute(column) * f.lit(60)
         fraction = f.date_part(f.lit("SECOND"), column) * f.lit(1_000_000)
         return seconds * f.lit(1_000_000).cast("long") + fraction.cast("long")
     return column.cast("long")
-
-
-def batch_columns(source: Source) -> DataFrame:
-    """Select the columns by0, by1..., time and value."""
-    keys = [_key(key).alias(f"by{i}") for i, key in enumerate(source.keys)]
-    return source.events.select(*keys, quoted(source.time).alias("time"), _value(source).alias("value"))
-
-
-def stream_columns(source: Source, query: Query, clock: Any, max_clock_skew: Any) -> DataFrame:
-    """Select the same columns of a stream, in microseconds; events too far beyond the clock have the time FUTURE."""
-    if query.counted:
-        return batch_columns(source)
-    keys = [_key(key).alias(f"by{i}") for i, key in enumerate(source.keys)]
-    micros = microseconds_of(quoted(source.time), source.time_type)
-    future = f.lit(False)
-    if clock is not None:
-        limit = f.unix_micros(_clock(clock)) + f.lit(duration_argument(max_clock_skew, "max_clock_skew"))
-        future = f.coalesce(micros > limit, f.lit(False))
-    time = f.when(future, f.lit(FUTURE)).otherwise(micros)
-    return source.events.select(*keys, time.alias("time"), _value(source).alias("value"))
-
-
-def _clock(clock: Any) -> Column:
-    """The clock as a column: Spark's own, a column of the events, or a fixed moment."""
-    if isinstance(clock, Column):
-        return clock
-    if isinstance(clock, str) and clock == "processing":
-        return f.current_timestamp()
-    return f.lit(clock).cast("timestamp")

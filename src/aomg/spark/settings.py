@@ -1,4 +1,4 @@
-"""What a query needs of the Spark session it runs in, checked before it starts."""
+"""Checks a Spark session for the settings and packages that a query needs, before it starts."""
 
 import warnings
 
@@ -17,12 +17,11 @@ _warned = False
 
 
 def check(spark: SparkSession, streaming: bool) -> None:
-    """Raise SettingsError if a query cannot run in this session; it names every fault and the line that mends it.
+    """Raise SettingsError if a query cannot run in this session; it names every fault and the line that fixes it.
 
-    A stream needs a state store that can hold Python's state, and packages in Python. The packages of the workers are
-    taken to be those of this process; over Spark Connect they cannot be seen and are not checked. A setting that only
-    costs speed is warned about, once in a process. Costs a few calls to the session (over Spark Connect: to its
-    server) and no Spark job.
+    A stream needs a state store that supports Python's state, and Python packages. Workers are assumed to have the
+    packages of this process; over Spark Connect packages are not checked. A setting that only costs speed is warned
+    about, once per process. Costs a few calls to the session (over Spark Connect: to its server) and no Spark job.
     """
     faults = []
     if not is_connect(spark):
@@ -33,10 +32,10 @@ def check(spark: SparkSession, streaming: bool) -> None:
                 faults.append(f"{package.name}: {fault}. Run: {package.install()}")
     if streaming:
         provider = value_of(spark, PROVIDER) or ""
-        # Other providers are let through: vendors of Spark have their own, and Spark refuses those that cannot do it.
+        # Other providers pass: vendors of Spark have their own, and Spark itself refuses those that cannot do it.
         if provider.endswith(".HDFSBackedStateStoreProvider"):
             faults.append(
-                f"{PROVIDER} is {provider}, which cannot hold the state of a stream of quantiles. Before the query, "
+                f"{PROVIDER} is {provider}, which cannot store the state of this stream. Before the query, "
                 f"{_line(PROVIDER, ROCKSDB)}"
             )
     if faults:
@@ -45,7 +44,7 @@ def check(spark: SparkSession, streaming: bool) -> None:
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Tell whether Spark runs in a server of its own, out of sight of this process."""
+    """Whether this is a session of Spark Connect: Spark runs in another process, on a server."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
@@ -64,7 +63,7 @@ def _warn_once(spark: SparkSession) -> None:
         return
     _warned = True
     warnings.warn(
-        f"{BATCH_BYTES} is {limit}: Spark weighs the whole Arrow batch again for every event, which more than halves "
+        f"{BATCH_BYTES} is {limit}: Spark measures the whole Arrow batch again for every event, which more than halves "
         f"the speed. Before the query, {_line(BATCH_BYTES, UNLIMITED)}",
         RuntimeWarning,
         stacklevel=3,

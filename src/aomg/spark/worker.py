@@ -1,4 +1,4 @@
-"""What a Python worker of Spark keeps from one task to the next."""
+"""State that a Python worker of Spark reuses from task to task."""
 
 import gc
 from functools import cache, lru_cache
@@ -10,20 +10,20 @@ from aomg.query import Query
 
 
 @lru_cache(maxsize=8)
-def fleet_of(query: Query) -> KeyedWindows:
-    """The worker's fleet for a query: its state is made once a process."""
-    fleet = KeyedWindows(query)
+def keyed_windows(query: Query) -> KeyedWindows:
+    """The worker's Level 2 for a query, allocated once per process."""
+    windows = KeyedWindows(query)
     if TaskContext.get() is not None:
-        settle()
-    return fleet
+        freeze_loaded_objects()
+    return windows
 
 
 @cache
-def settle() -> None:
-    """Set what a worker has loaded by now aside from garbage collection, once.
+def freeze_loaded_objects() -> None:
+    """Exclude what the worker has loaded so far from garbage collection, once.
 
-    After each task Spark collects the garbage of its worker, which walks every object there is: 60 ms with Numba and
-    Arrow loaded, more than a small task takes. What was loaded is here to stay; what comes later is collected as ever.
+    Spark collects its worker's garbage after each task and visits every object: 60 ms with Numba and Arrow loaded, more
+    than a small task takes. Modules stay loaded anyway; later objects are collected as usual.
     """
     gc.collect()
     gc.freeze()

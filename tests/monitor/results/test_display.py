@@ -250,7 +250,7 @@ def test_a_number_is_shown_whole_or_not_at_all_however_narrow_the_terminal(width
     key = display.Ranked("q", {"podset": "checkout"}, worst, [(NOON, 1.0, 1.0, 1.0)])
     shown, left_out = display._table(names[0], [key], (NOON, NOON), width)
     text = printed(lambda console: console.print(shown), width=max(width, 100))
-    texts = {one["name"]: numbers.shown(one["value"], one["low"], one["high"]) for one in parts}
+    texts = {one["name"]: numbers.number_texts(one["value"], one["low"], one["high"]) for one in parts}
     assert names[0] not in left_out
     for name, expected in texts.items():
         if name not in left_out:

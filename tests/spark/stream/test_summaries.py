@@ -8,13 +8,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import types as t
 
 from aomg import FewK, Query
+from aomg.core.keyed import TALLY
 from aomg.core.tally import tally
 from aomg.spark.level2 import Answer, slide
-from aomg.spark.parcels import rows_table
-from aomg.spark.stream.summaries import Living, entries
-from aomg.spark.worker import fleet_of
+from aomg.spark.parcels import content_table
+from aomg.spark.stream.summaries import LiveSummaries, read_tables
+from aomg.spark.worker import keyed_windows
 
 DAY = Query("24 minutes", "1 minute", thresholds=(300.0,), few_k=FewK(high=0.5))
 QUERIES = {
@@ -66,25 +68,26 @@ class Store:
 def tallies(query: Query, keys: np.ndarray, numbers: np.ndarray, values: np.ndarray) -> pa.Table:
     """Rows of counts, as Level 1 sends them."""
     span = int(numbers.max(initial=0)) + 1
-    found = tally(fleet_of(query).sliding, keys * span + numbers, values)
-    key = pa.array(found.groups // span)
-    nothing = np.zeros(found.groups.size, np.int8)
-    return rows_table([key], found.groups % span, 1, nothing, found.events, found.offsets, found.data)
+    counted = tally(keyed_windows(query).sliding, keys * span + numbers, values)
+    ids, names = counted.groups // span, pa.array(np.arange(int(keys.max()) + 1))
+    return content_table(
+        [names], ids, counted.groups % span, TALLY, counted.offsets, counted.data, events=counted.events
+    )
 
 
 def stepwise(query: Query, rows: pa.Table, ends: list[int]) -> tuple[pa.Table, Store, list[int]]:
     """What a shard answers that closes up to one end after the other, and how many entries each step read."""
     store = Store()
-    living, answer = Living(store, query), Answer(query, ("k",), pa.timestamp("us", tz="UTC"))
+    live, answer = LiveSummaries(store, query), Answer(query, (t.StructField("k", t.LongType()),), t.TimestampType())
     answers, reads, closed_to = [], [], -(1 << 62)
     numbers = np.asarray(rows["number"])
     for entry, end in enumerate(ends):
         before = sum(known.read for known in store.maps.values())
-        known = living.known()
+        stored = live.read()
         due = rows.filter(pa.array((numbers >= closed_to) & (numbers < end)))
-        found, closed = slide(answer, [*living.rows(known, end), due], closed_to, end)
-        living.keep(known, closed, closed_to, end, entry)
-        answers += [] if found is None else [found]
+        output, closed = slide(answer, [*live.rows(stored, end), due], closed_to, end)
+        live.store(stored, closed, closed_to, end, entry)
+        answers += [] if output is None else [output]
         closed_to = end
         reads.append(sum(known.read for known in store.maps.values()) - before)
     return pa.concat_tables(answers), store, reads
@@ -110,9 +113,9 @@ def stream(seed: int, reach: int, keys: int = 3, size: int = 14_000) -> tuple[np
 def test_steps_answer_as_one_does(query, seed, cuts):
     rows = tallies(query, *stream(seed, 120))
     ends = sorted({*cuts, 300})  # at the end everything has left the window
-    found, store, _ = stepwise(query, rows, ends)
+    results, store, _ = stepwise(query, rows, ends)
     whole, _, _ = stepwise(query, rows, [300])
-    assert ordered(found) == ordered(whole)
+    assert ordered(results) == ordered(whole)
     assert store.entries == 0
 
 
@@ -123,20 +126,20 @@ def test_a_step_reads_a_few_times_the_square_root_of_the_window(query):
     steady = reads[2 * query.sub_windows :]
     assert 0 < max(steady) < 5 * query.sub_windows**0.5
     numbers = np.asarray(rows["number"])
-    kept = [entries(store.maps[name]).values() for name in ("live", "summaries")]
-    assert sum(table.num_rows for tables in kept for table in tables) >= np.sum(numbers > 400 - query.sub_windows)
+    stored = [read_tables(store.maps[name]).values() for name in ("live", "summaries")]
+    assert sum(table.num_rows for tables in stored for table in tables) >= np.sum(numbers > 400 - query.sub_windows)
 
 
 def test_bursts_are_in_the_answers():
     rows = tallies(DAY, *stream(2, 120))
-    found, _, _ = stepwise(DAY, rows, list(range(1, 121)))
-    assert 0 < sum(row["burst"] for row in found.to_pylist()) < found.num_rows
+    results, _, _ = stepwise(DAY, rows, list(range(1, 121)))
+    assert 0 < sum(row["burst"] for row in results.to_pylist()) < results.num_rows
 
 
 @pytest.mark.parametrize(("first", "second"), list(pairwise([1, 20, 24, 25, 48, 200])))
 def test_a_long_step_after_short_ones(first, second):
     rows = tallies(DAY, *stream(3, 150))
     ends = [*range(1, first + 1), second, 300]
-    found, _, _ = stepwise(DAY, rows, ends)
+    results, _, _ = stepwise(DAY, rows, ends)
     whole, _, _ = stepwise(DAY, rows, [300])
-    assert ordered(found) == ordered(whole)
+    assert ordered(results) == ordered(whole)

@@ -9,7 +9,7 @@ from programs import BROWSER, needs
 from rounding import SCALES, assert_inside, assert_short, number, some_intervals
 from web.histories import Row, around, history
 
-from aomg.numbers import shown as shown_by_python
+from aomg.numbers import number_texts as shown_by_python
 from aomg.web.http.static_files import PAGE
 from aomg.web.views.key import KeyRequest, key_answer
 

@@ -21,7 +21,7 @@ from aomg.monitor.results.reader import read
 from aomg.monitor.sinks.base import title_of
 from aomg.monitor.sinks.result_folder import days
 from aomg.monitor.sinks.result_rows import plain
-from aomg.numbers import shown
+from aomg.numbers import number_texts
 from aomg.times import DAY, day_text, time_text
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -189,7 +189,7 @@ def _estimate(part: dict[str, Any] | None) -> Text:
 
 def estimate_cell(value: float | None, low: float | None, high: float | None) -> Text:
     """A cell of a table: the value, and below it the interval; "exact" where the interval is that number alone."""
-    texts = shown(value, low, high)
+    texts = number_texts(value, low, high)
     cell = Text(texts.value)
     cell.append("\nexact" if value is not None and low == value == high else f"\n{texts.interval}", style="dim")
     return cell

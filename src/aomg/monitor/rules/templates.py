@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from aomg.monitor.alert import Alert
 from aomg.monitor.errors import ConfigError
-from aomg.numbers import shown, unit_of
+from aomg.numbers import number_texts, unit_of
 from aomg.times import time_text
 
 LONGEST_TEXT = 4_000
@@ -150,7 +150,7 @@ def quantity_values(name: str, bounds: Bounds, unit: str | None) -> dict[str, st
     '4.31ms (4.28ms..4.35ms)'
     """
     suffix, scale = unit_of(bounds[1], bounds[0], bounds[2], unit)
-    texts = shown(bounds[1], bounds[0], bounds[2], digits=6, scale=scale, grouped=False, missing="unknown")
+    texts = number_texts(bounds[1], bounds[0], bounds[2], digits=6, scale=scale, grouped=False, missing="unknown")
     low, value, high = (text if text == "unknown" else text + suffix for text in (texts.low, texts.value, texts.high))
     whole = value if low == value == high else f"{value} ({low}..{high})"
     return {name: whole, f"{name}.low": low, f"{name}.value": value, f"{name}.high": high}

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from aomg.monitor.alert import Alert
 from aomg.monitor.sinks.result_rows import LabelNames, records, stored
-from aomg.numbers import shown as number_texts
+from aomg.numbers import number_texts
 
 __all__ = ["Alert", "ConsoleSink", "Sink", "labels_text", "lines_of", "title_of"]
 

@@ -1,1 +1,1 @@
-"""Structured Streaming: what a shard keeps in Spark's state store, and when it answers."""
+"""Structured Streaming: the state of a shard in Spark's state store, and when windows are emitted."""

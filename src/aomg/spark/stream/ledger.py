@@ -1,17 +1,27 @@
-"""What a shard of a stream knows of itself: whose state it is, how far it has come, what became of every event."""
+"""The ledger of a stream's shard: which query its state belongs to, how far it has come, what became of its events."""
 
 from dataclasses import astuple, dataclass, fields
+from typing import Any
 
 from aomg.spark.parcels import NEVER
 
 
 @dataclass(slots=True)
 class Ledger:
-    """One row of the state store.
+    """One row of the state store. The names of its fields are in checkpoints and must not change.
 
-    layout is the query that the state belongs to; closed_to the first sub-window that has not been answered; entry the
-    newest number of an entry, waiting how many entries of tallies there are. The rest are counts of events, the latest
-    sub-window that was seen and the latest time.
+    layout
+        The query that the state belongs to.
+    closed_to
+        The first sub-window that has not closed.
+    entry
+        The last number that a table of the state store got.
+    waiting
+        How many tables of open tallies there are.
+    used, late, open, came, refused, future
+        Counts of events, as in `aomg.spark.Accounts`.
+    latest, clock
+        The latest sub-window, and the latest time that moves the watermark.
     """
 
     layout: str
@@ -27,13 +37,21 @@ class Ledger:
     latest: int = NEVER
     clock: int = NEVER
 
+    def add(self, parcel: Any) -> None:
+        """Take over the time and the counts of a parcel: a `Parcel`, or Spark's row of one."""
+        self.latest = max(self.latest, parcel.latest)
+        self.clock = max(self.clock, parcel.clock)
+        self.came += parcel.came
+        self.refused += parcel.refused
+        self.future += parcel.future
+
     def next_entry(self) -> int:
-        """A number for an entry that no other has had."""
+        """A new number for a table of the state store."""
         self.entry += 1
         return self.entry
 
     def row(self) -> tuple[str | int, ...]:
-        """As the state store takes it."""
+        """The row for the state store."""
         return astuple(self)
 
 

@@ -3,7 +3,7 @@
 from aomg.durations import duration_text
 from aomg.monitor.alert import Alert
 from aomg.monitor.sinks.base import title_of
-from aomg.numbers import shown, unit_of
+from aomg.numbers import number_texts, unit_of
 from aomg.web.views.limits import KnownRule
 
 _SIDES = {">": "above", ">=": "at or above", "<": "below", "<=": "at or below", "==": "equal to", "!=": "other than"}
@@ -84,7 +84,7 @@ def amount(low: float, value: float, high: float, unit: str | None) -> str:
     ('4.31 ms (4.28..4.35)', '25 %', '7')
     """
     name, scale = unit_of(value, low, high, unit)
-    texts = shown(value, low, high, scale=scale, grouped=False, missing="unknown")
+    texts = number_texts(value, low, high, scale=scale, grouped=False, missing="unknown")
     suffix = f" {name}" if name else ""
     return f"{texts.value}{suffix}" if low == value == high else f"{texts.value}{suffix} ({texts.interval})"
 

@@ -1,0 +1,109 @@
+"""Decides which events tell a stream the time, which lie too far in the future, and which are late.
+
+A stream has one clock, the latest time that events tell, and it only moves forward. The watermark is the clock less the
+query's lateness: it closes sub-windows, and events of closed sub-windows are late.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+
+from aomg.errors import InputError
+from aomg.query import Query, duration_argument
+from aomg.spark.parcels import NEVER
+from aomg.suggestions import nearest
+
+TimeBy = Literal["values", "events"]
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_FUTURE = (1 << 63) - 1  # the time of an event that is too far beyond the clock
+_PROCESSING = "processing"
+_CLOCKS = (str, Column, date, np.datetime64, int, float)
+
+
+@dataclass(frozen=True)
+class TimePolicy:
+    """The time arguments of a query on Spark, validated. Durations are in microseconds.
+
+    clock
+        What event times are compared with: "processing", a Column or a fixed time; None trusts every time.
+    max_clock_skew
+        How far an event may lie beyond that clock.
+    time_by
+        Which events move the watermark: "values", those with a usable value; "events", all with a credible time.
+    lateness, period
+        The query's: a sub-window closes when the clock is `lateness` past its end.
+    """
+
+    clock: Any
+    max_clock_skew: int
+    time_by: TimeBy
+    lateness: int
+    period: int
+
+    @classmethod
+    def of(cls, query: Query, clock: Any, max_clock_skew: Any, time_by: TimeBy) -> "TimePolicy":
+        """Validate the public arguments."""
+        if time_by not in get_args(TimeBy):
+            raise InputError(f"time_by={time_by!r} must be {' or '.join(map(repr, get_args(TimeBy)))}")
+        if query.counted or clock is None:
+            return cls(None, 0, time_by, query.lateness, query.period)
+        _check_clock(clock)
+        skew = duration_argument(max_clock_skew, "max_clock_skew")
+        return cls(clock, skew, time_by, query.lateness, query.period)
+
+    def on_workers(self) -> "TimePolicy":
+        """The same without the clock, which is a part of the plan: a Column cannot be sent to Python workers."""
+        return replace(self, clock=None)
+
+    # -- in the plan --------------------------------------------------------------------------------------------------
+
+    def event_time(self, micros: Column) -> Column:
+        """The times of events in microseconds, with those of future events replaced by a mark."""
+        if self.clock is None:
+            return micros
+        limit = f.unix_micros(_now(self.clock)) + f.lit(self.max_clock_skew)
+        return f.when(f.coalesce(micros > limit, f.lit(False)), f.lit(_FUTURE)).otherwise(micros)
+
+    # -- on workers ---------------------------------------------------------------------------------------------------
+
+    def is_future(self, micros: Integers) -> Mask:
+        """Which events were marked as too far in the future."""
+        future: Mask = micros == _FUTURE
+        return future
+
+    def tells_time(self, usable: Mask, future: Mask, times: pa.Array) -> Mask:
+        """Which events move the watermark."""
+        return usable if self.time_by == "values" else np.asarray(times.is_valid()) & ~future
+
+    def first_open(self, clock: int) -> int:
+        """The number of the first sub-window that the watermark leaves open."""
+        return NEVER if clock == NEVER else (clock - self.lateness) // self.period
+
+    def is_late(self, numbers: pa.ChunkedArray, first_open: int) -> pa.ChunkedArray:
+        """Which events are late, by the numbers of their sub-windows."""
+        return pc.less(numbers, first_open)
+
+
+def _check_clock(clock: Any) -> None:
+    """Refuse what cannot be a clock. Spark parses a text as a timestamp later, so only misspelling is found here."""
+    misspelt = isinstance(clock, str) and clock != _PROCESSING and nearest(clock, [_PROCESSING]) is not None
+    if misspelt or isinstance(clock, bool) or not isinstance(clock, _CLOCKS):
+        raise InputError(f"clock={clock!r} must be {_PROCESSING!r}, a Column of timestamps, a datetime or None")
+
+
+def _now(clock: Any) -> Column:
+    """The clock as a column: Spark's own, a column of the events, or a fixed time."""
+    if isinstance(clock, Column):
+        return clock
+    if isinstance(clock, str) and clock == _PROCESSING:
+        return f.current_timestamp()
+    return f.lit(clock).cast("timestamp")

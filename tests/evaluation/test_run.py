@@ -8,16 +8,16 @@ import pytest
 import aomg
 from aomg.evaluation.experiment import Experiment, Piece
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
-from aomg.evaluation.outcome import Column, Outcome, Table
+from aomg.evaluation.measure.source import ValueSource
+from aomg.evaluation.outcome import Outcome, Table, TableColumn
 from aomg.evaluation.run import EvaluationError, Run
 
 TINY = Scale("tiny", 1_000, 1_000, 1_000, 1)
 ALL = ["a", "bb", "ccc", "dddd", "eeeee", "ffffff"]
 
 
-def own(identity: str) -> Source:
-    return Source("latencies", "latencies.csv, ms", lambda events, start: np.zeros(events), 5_000, identity)
+def own(identity: str) -> ValueSource:
+    return ValueSource("latencies", "latencies.csv, ms", lambda events, start: np.zeros(events), 5_000, identity)
 
 
 @pytest.mark.parametrize("stop_at", ALL)
@@ -93,7 +93,7 @@ def test_the_first_run_sees_what_a_resumed_one_sees(tmp_path):
 
     def outcome(found, scale, source):
         seen.append(found)
-        return Outcome([Table("t", [Column("c")], [])])
+        return Outcome([Table("t", [TableColumn("c")], [])])
 
     pieces = [Piece("only", lambda: {1: (2, 3)})]
     experiment = Experiment("it", "It", "?", "", lambda scale, source: pieces, outcome)

@@ -9,7 +9,7 @@ from orders import ORDERS, QUANTILES, answers, windows, worst_rank_error, wrong_
 from aomg import Query
 from aomg.errors import InputError
 from aomg.policies import make
-from aomg.policies.ranked import Ranked, merged
+from aomg.policies.rank_bounds import RankBounds, merged
 
 QUERY = Query(16_000, 2_000, quantiles=QUANTILES)
 VARIANTS = {"scaled": {}, "lift": {"rule": "lift"}, "buffered": {"buffered": True}}
@@ -109,7 +109,7 @@ def test_the_answer_is_the_value_whose_bounds_are_closest_to_the_rank_that_the_r
     policy = operator.policy
     missing = QUERY.size - policy.covered()
     live = policy._live.entries()
-    union = merged([Ranked(live.values, live.steps[:, :2].copy()), policy._open.view()])
+    union = merged([RankBounds(live.values, live.steps[:, :2].copy()), policy._open.view()])
     least = np.cumsum(union.steps[:, 0])
     largest = np.cumsum(union.steps[:, 1]) - union.steps[:, 1] + 1
     assert missing > 0

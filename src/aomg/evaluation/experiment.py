@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.outcome import Outcome
 
 Found = Mapping[str, Any]
@@ -41,6 +41,6 @@ class Experiment:
     question: str
     paper: str
     """The section, table or figure; empty if the question is ours."""
-    pieces: Callable[[Scale, Source | None], Sequence[Piece]]
-    outcome: Callable[[Found, Scale, Source | None], Outcome]
+    pieces: Callable[[Scale, ValueSource | None], Sequence[Piece]]
+    outcome: Callable[[Found, Scale, ValueSource | None], Outcome]
     own_data: bool = True

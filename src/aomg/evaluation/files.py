@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from aomg.evaluation.experiment import Experiment
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 from aomg.evaluation.run import EvaluationError, put
 
 _RESULTS, _TABLES = "results", "tables"
 
 
 @dataclass(frozen=True)
-class Result:
+class ExperimentResult:
     """What one experiment found, and what it was measured with."""
 
     name: str
@@ -31,7 +31,7 @@ class Result:
     about: dict[str, Any]
 
     @classmethod
-    def of(cls, experiment: Experiment, outcome: Outcome, about: dict[str, Any]) -> "Result":
+    def of(cls, experiment: Experiment, outcome: Outcome, about: dict[str, Any]) -> "ExperimentResult":
         """The result of an experiment, with nothing in it that JSON does not have."""
         told = {"name": experiment.name, "title": experiment.title, "question": experiment.question}
         return _from_json(_to_json(cls(**told, paper=experiment.paper, outcome=outcome, about=about)))
@@ -41,7 +41,7 @@ class Result:
         return [(f"{_TABLES}/{self.name}-{number}.csv", table) for number, table in enumerate(self.outcome.tables, 1)]
 
 
-def write(folder: Path, result: Result) -> None:
+def write(folder: Path, result: ExperimentResult) -> None:
     """Write the files of a result, each of them whole or not at all. Replaces those of an earlier run."""
     for stale in (folder / _TABLES).glob(f"{result.name}-[0-9]*.csv"):
         stale.unlink(missing_ok=True)
@@ -50,7 +50,7 @@ def write(folder: Path, result: Result) -> None:
     put(folder / _RESULTS / f"{result.name}.json", json.dumps(_to_json(result), indent=1, allow_nan=False) + "\n")
 
 
-def read(folder: Path, order: Iterable[str], run: str | None = None) -> list[Result]:
+def read(folder: Path, order: Iterable[str], run: str | None = None) -> list[ExperimentResult]:
     """Read the results that are in a folder, in an order of names; those of one run only, if it is told."""
     found = []
     for name in order:
@@ -74,7 +74,7 @@ def csv_of(table: Table) -> str:
     return text.getvalue()
 
 
-def _to_json(result: Result) -> dict[str, Any]:
+def _to_json(result: ExperimentResult) -> dict[str, Any]:
     told: dict[str, Any] = _plain(asdict(result))
     return told
 
@@ -90,11 +90,12 @@ def _plain(part: Any) -> Any:
     return None if isinstance(part, float) and not math.isfinite(part) else part
 
 
-def _from_json(told: dict[str, Any]) -> Result:
+def _from_json(told: dict[str, Any]) -> ExperimentResult:
     found = told["outcome"]
     tables = [
-        Table(**{**table, "columns": [Column(**column) for column in table["columns"]]}) for table in found["tables"]
+        Table(**{**table, "columns": [TableColumn(**column) for column in table["columns"]]})
+        for table in found["tables"]
     ]
     plots = [Plot(**{**plot, "series": [Series(**series) for series in plot["series"]]}) for plot in found["plots"]]
     outcome = Outcome(tables, plots, found["findings"], [Claim(**claim) for claim in found["claims"]])
-    return Result(**{**told, "outcome": outcome})
+    return ExperimentResult(**{**told, "outcome": outcome})

@@ -9,7 +9,7 @@ NOT_MEASURED = "not measured at this scale"
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table. `digits` are decimals of its numbers; None shows them as they are (whole: 1,234)."""
 
     name: str
@@ -39,7 +39,7 @@ class Table:
     """Rows under named columns; a column that holds the paper's numbers says so in its name."""
 
     title: str
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
 

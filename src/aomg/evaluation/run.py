@@ -14,7 +14,7 @@ import aomg
 from aomg.errors import AomgError
 from aomg.evaluation.experiment import Experiment, Piece
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.outcome import Outcome
 
 Watch = Callable[[str, Piece, float], None]
@@ -48,7 +48,7 @@ class Run:
 
     folder: Path
     scale: Scale
-    source: Source | None = None
+    source: ValueSource | None = None
 
     @property
     def identity(self) -> str:

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from aomg.errors import InputError
-from aomg.policies.verbs import Policy
+from aomg.policies.base import Policy
 from aomg.policies.windows import PolicyOperator, refuse_unfit
 from aomg.query import Query
 from aomg.suggestions import there_are
@@ -27,7 +27,7 @@ _WHERE = {
     "am": "am:Am",
     "random": "random:Random",
     "moment": "moment:Moment",
-    "histogram": "histogram:Histogram",
+    "histogram": "histogram:CodeHistogram",
     "kll": "apache_datasketches:Kll",
     "req": "apache_datasketches:Req",
     "quantiles-sketch": "apache_datasketches:ClassicQuantiles",

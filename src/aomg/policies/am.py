@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from aomg.policies.base import Policy, Values, unbounded
 from aomg.policies.gk import Gk
-from aomg.policies.ranked import Ranked, merged, refuse_epsilon, select
-from aomg.policies.verbs import Policy, Values, unbounded
+from aomg.policies.rank_bounds import RankBounds, merged, refuse_epsilon, select
 from aomg.query import Query
 
 
@@ -24,7 +24,7 @@ class Level:
     def __init__(self, length: int, epsilon: float) -> None:
         self.length = length
         self.open = Gk(epsilon / 2, ceil(1 / epsilon))
-        self.closed: dict[int, Ranked] = {}
+        self.closed: dict[int, RankBounds] = {}
 
     def take(self, values: Values, position: int, size: int) -> None:
         """Summarise values from a position of the stream on, for windows of a size."""

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.errors import InputError
+from aomg.policies.base import Integers, Values
 from aomg.policies.libraries import library
 from aomg.policies.merged_sketches import MergedSketches
-from aomg.policies.verbs import Integers, Values
 from aomg.query import Query
 
 _EXTREMES_AND_COUNT = 3

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.errors import InputError
+from aomg.policies.base import Policy, Values, unbounded
 from aomg.policies.gk import Gk
 from aomg.policies.kernels.gk import pruned
-from aomg.policies.ranked import Live, Ranked, each_exact, refuse_epsilon, select
-from aomg.policies.verbs import Policy, Values, unbounded
+from aomg.policies.rank_bounds import LiveBounds, RankBounds, each_exact, refuse_epsilon, select
 from aomg.query import Query
 
 
@@ -51,7 +51,7 @@ class Cmqs(Policy):
         self.epsilon, self.rule, self.buffered = float(epsilon), rule, bool(buffered)
         self.capacity = max(1, int(self.epsilon * query.size / 2))
         self._open = Raw(ceil(1 / epsilon), self.capacity) if buffered else Gk(epsilon / 4, ceil(2 / epsilon))
-        self._live = Live()
+        self._live = LiveBounds()
         self._seen = 0  # elements of the stream so far
         self._from = 0  # position of the window's first element
         self._kept = 0  # position of the first element that is covered
@@ -132,15 +132,15 @@ class Raw:
         self._values[self.elements : self.elements + values.size] = values
         self.elements += values.size
 
-    def view(self) -> Ranked:
+    def view(self) -> RankBounds:
         """All values, with their ranks."""
         return each_exact(np.sort(self._values[: self.elements]))
 
-    def close(self) -> Ranked:
+    def close(self) -> RankBounds:
         """The values of at most parts + 1 ranks, evenly spread."""
         known = self.view()
         self.elements = 0
-        return Ranked(*pruned(*known, self.parts)) if known.values.size > self.parts + 1 else known
+        return RankBounds(*pruned(*known, self.parts)) if known.values.size > self.parts + 1 else known
 
     def variables(self) -> int:
         """One for each value."""

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.errors import InputError
+from aomg.policies.base import Integers, Policy, Values
 from aomg.policies.libraries import library
-from aomg.policies.verbs import Integers, Policy, Values
 from aomg.query import Query
 
 _NEAR_AN_EDGE = 1e-13  # in parts of a key: no two libraries' logarithms differ by as much

@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from aomg.policies.base import Policy, Values
 from aomg.policies.kernels.trees import DEPTH, DISTINCT, add_to_tree, select_in_parts, select_in_tree, take_from_tree
-from aomg.policies.verbs import Policy, Values
 from aomg.query import Query
 
 _FIRST_NODES = 1024

@@ -15,9 +15,9 @@ from math import ceil
 
 import numpy as np
 
+from aomg.policies.base import Integers, Values
 from aomg.policies.kernels.gk import GK_COUNTS, GK_ELEMENTS, GK_TUPLES, add_to_gk, pruned, steps_of_gk
-from aomg.policies.ranked import Ranked, each_exact, merged
-from aomg.policies.verbs import Integers, Values
+from aomg.policies.rank_bounds import RankBounds, each_exact, merged
 
 
 class Gk:
@@ -89,18 +89,18 @@ class Gk:
                 known = getattr(self, name)
                 setattr(self, name, np.concatenate([known, np.zeros_like(known)]))
 
-    def view(self) -> Ranked:
+    def view(self) -> RankBounds:
         """What is known of the block so far. O(tuples + b log b)."""
-        known = Ranked(*steps_of_gk(self._registers, self._keys, self._gaps, self._spreads))
+        known = RankBounds(*steps_of_gk(self._registers, self._keys, self._gaps, self._spreads))
         return merged([known, each_exact(np.sort(self._waiting[: self._filled]))])
 
-    def close(self) -> Ranked:
+    def close(self) -> RankBounds:
         """Return what is kept of the block, at most parts + 1 values, and open the next one."""
         if self._filled:
             self._insert_waiting()
         known = self.view()
         if known.values.size > self.parts + 1:
-            known = Ranked(*pruned(*known, self.parts))
+            known = RankBounds(*pruned(*known, self.parts))
         self._registers[:] = 0
         self._registers[GK_COUNTS] = 1
         return known

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.errors import InputError
+from aomg.policies.base import Integers, Policy, Values
 from aomg.policies.libraries import library
-from aomg.policies.verbs import Integers, Policy, Values
 from aomg.query import Query
 
 Pairs = tuple[Integers, Integers]

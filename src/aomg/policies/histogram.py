@@ -14,13 +14,13 @@ from aomg.core.codes import middles
 from aomg.core.kernels.pairs import merge_in, merge_out
 from aomg.core.kernels.registers import INTEGERS, REALS
 from aomg.core.sliding import Sliding
-from aomg.policies.verbs import Integers, Policy, Values
+from aomg.policies.base import Integers, Policy, Values
 from aomg.query import Query
 
 Pairs = tuple[Integers, Integers]
 
 
-class Histogram(Policy):
+class CodeHistogram(Policy):
     """Counts of codes, added when a sub-window closes and taken away when it leaves. O(1) an element."""
 
     name: ClassVar[str] = "histogram"

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from aomg.policies.base import Values
 from aomg.policies.kernels.moments import exponential, integrals_of, newton_step
-from aomg.policies.verbs import Values
 
 MOST_ORDERS = 16
 NODES = 1024

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from aomg.policies.base import Integers, Policy, Values, unbounded
 from aomg.policies.two_stacks import TwoStacks
-from aomg.policies.verbs import Integers, Policy, Values, unbounded
 from aomg.query import Query
 
 

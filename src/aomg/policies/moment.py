@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from aomg.errors import InputError
 from aomg.policies import maximum_entropy
+from aomg.policies.base import Integers, Policy, Values, unbounded
 from aomg.policies.kernels.moments import (
     MOMENT_COUNT,
     MOMENT_MAXIMUM,
@@ -23,7 +24,6 @@ from aomg.policies.kernels.moments import (
     add_powers,
 )
 from aomg.policies.scaled_moments import basis_of, nearest_to_uniform
-from aomg.policies.verbs import Integers, Policy, Values, unbounded
 from aomg.query import Query
 
 _DISTINCT_A_MOMENT = 5  # below so many distinct values for each moment, they are counted instead

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.errors import InputError
+from aomg.policies.base import Policy, Values, unbounded
 from aomg.policies.kernels.random import FILLED, FILLING, add_to_random, select_weights
-from aomg.policies.ranked import Live, Ranked, refuse_epsilon
-from aomg.policies.verbs import Policy, Values, unbounded
+from aomg.policies.rank_bounds import LiveBounds, RankBounds, refuse_epsilon
 from aomg.query import Query
 
 _FAILURE = 0.1  # delta: how often an answer of one sketch may miss, as in a co-author's public code
@@ -55,8 +55,8 @@ class Random(Policy):
         self._buffers = np.empty((self.h + 1, self.s))
         self._levels = np.empty(self.h + 1, np.int64)
         self._registers = np.empty(4, np.int64)
-        self._live = Live(columns=1)
-        self._fresh: Ranked | None = None  # the last sketch, until it is known what leaves when it enters
+        self._live = LiveBounds(columns=1)
+        self._fresh: RankBounds | None = None  # the last sketch, until it is known what leaves when it enters
         self._tags: deque[int] = deque()  # buffers in use of each closed sketch
         self._weights: deque[int] = deque()
         self._number = self._oldest = 0
@@ -84,7 +84,7 @@ class Random(Policy):
         inside = np.arange(self.s) < sizes[:, None]
         values, weights = self._buffers[inside], np.repeat(1 << np.maximum(self._levels, 0), sizes)
         order = np.argsort(values, kind="stable")
-        self._fresh = Ranked(values[order], weights[order, None])
+        self._fresh = RankBounds(values[order], weights[order, None])
         self._weights.append(int(weights.sum()))
         self._tags.append(int(np.count_nonzero(sizes)))
         self._number += 1
@@ -104,7 +104,7 @@ class Random(Policy):
             self._live.drop(oldest)
         self._fresh, self._oldest = None, oldest
 
-    def samples(self) -> Ranked:
+    def samples(self) -> RankBounds:
         """The values of all closed sub-windows in order; the first column of their steps is their weight."""
         self._settle()
         return self._live.entries()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from aomg.policies.verbs import Values
+from aomg.policies.base import Values
 
 _WORST_ERROR = 1e-3  # of a Chebyshev moment that is used
 _ROUNDING = 4 * 2.0**-53

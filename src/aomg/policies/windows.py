@@ -9,7 +9,7 @@ import numpy.typing as npt
 from aomg.core.intake import values_of
 from aomg.core.kernels.registers import OUT_COUNT, OUT_FIXED, OUT_MAXIMUM, OUT_MINIMUM, OUT_NUMBER, OUT_SUMMARIES
 from aomg.errors import FinishedError, InputError, QueryError
-from aomg.policies.verbs import Policy, Values
+from aomg.policies.base import Policy, Values
 from aomg.query import Query
 from aomg.result import METHODS, Results
 

@@ -66,10 +66,10 @@ def from_blocks(block: Callable[[int], NDArray[np.integer]], n: int, start: int)
 # Below the protocol, because the workloads are built on it.
 from aomg.streams.ar1 import ar1  # noqa: E402
 from aomg.streams.bursts import with_bursts  # noqa: E402
+from aomg.streams.catalog import named, names  # noqa: E402
 from aomg.streams.drift import drift  # noqa: E402
 from aomg.streams.host_resources import host_resources  # noqa: E402
 from aomg.streams.incidents import Incident, bursty_tail, switch_fault  # noqa: E402
-from aomg.streams.named import named, names  # noqa: E402
 from aomg.streams.normal import normal  # noqa: E402
 from aomg.streams.pingmesh import pingmesh  # noqa: E402
 from aomg.streams.podsets import Podsets, podsets  # noqa: E402

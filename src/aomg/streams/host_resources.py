@@ -9,7 +9,7 @@ All numbers here are our setting, chosen so that the same must hold: any value w
 per cent, up to 9,990.
 """
 
-from aomg.streams.drawn import Distribution, Drawn, draw
+from aomg.streams.distribution import Distribution, Drawn, draw
 
 RESOURCES = {
     "memory": Distribution(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aomg.streams import Stream, from_blocks
-from aomg.streams.drawn import checked_seed, words
+from aomg.streams.distribution import checked_seed, words
 
 MEAN, SD = 1_000_000, 50_000
 _BITS = 18  # of a rank: which cell it is in; the other 14 say where in the cell

@@ -18,7 +18,7 @@ The paper also says that 0.08 % of the values of one hour are distinct, and not 
 This stream has 5,809 distinct values: 0.08 % of 7 million, 0.06 % of the 10 million of the paper's data.
 """
 
-from aomg.streams.drawn import Distribution, Drawn, draw
+from aomg.streams.distribution import Distribution, Drawn, draw
 
 PINGMESH = Distribution(
     "pingmesh",

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from aomg.streams import BLOCK, from_blocks
-from aomg.streams.drawn import BITS, checked_seed, table, words
+from aomg.streams.distribution import BITS, checked_seed, table, words
 from aomg.streams.incidents import Incident, bursty_tail, switch_fault
 from aomg.streams.pingmesh import PINGMESH
 

@@ -14,7 +14,7 @@ largest one. Around 0.95 the values rise by some 7 % with each thousandth of ran
 value errors there (Table 2) that are 80 times their rank errors. The real data may be correlated; this is not.
 """
 
-from aomg.streams.drawn import Distribution, Drawn, draw
+from aomg.streams.distribution import Distribution, Drawn, draw
 
 SEARCH = Distribution(
     "search",

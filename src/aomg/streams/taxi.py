@@ -8,11 +8,11 @@ value      1,500  1,570  1,620  17,000   19,610   74,700
 =========  =====  =====  =====  =======  =======  ========
 
 All of them are multiples of ten, and so are all values here: taximeters count hundredths of a mile. Our setting is the
-shortest trip, and what lies between the printed figures: one straight line each (`aomg.streams.drawn`). The real trips
+shortest trip, and what lies between the printed figures: one straight line each (`aomg.streams.distribution`). The real trips
 depend on the hour; these do not, see ``drift``.
 """
 
-from aomg.streams.drawn import Distribution, Drawn, draw
+from aomg.streams.distribution import Distribution, Drawn, draw
 
 TAXI = Distribution(
     "taxi",

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aomg.streams import Stream, from_blocks
-from aomg.streams.drawn import checked_seed, words
+from aomg.streams.distribution import checked_seed, words
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pytest
 
 from aomg.evaluation.experiments.bursts import EXPERIMENT, PATTERNS, arranged, burst
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 200_000, 200_000, 10_000, 1)
@@ -93,20 +93,20 @@ def test_a_higher_sampling_rate_is_needed_where_a_tenth_is_above_the_aim(found, 
 def test_a_burst_is_injected_into_ones_own_values_up_to_the_last_whole_sub_window():
     values = np.random.default_rng(5).integers(1, 1_000, 5_000)
     values.flags.writeable = False
-    own = Source("own", "own", lambda events, start: values[start : start + events], values.size)
+    own = ValueSource("own", "own", lambda events, start: values[start : start + events], values.size)
     bursty = burst(own, 1_024, 128)
     assert bursty.size == 39 * 128
     changed = np.flatnonzero(bursty.values(bursty.size) != values[: bursty.size])
     assert (np.unique(changed // 128) == [7, 15, 23, 31]).all() and changed.size == 4 * 2
     assert (bursty.values(bursty.size)[changed] == 10 * values[changed]).all()
     assert bursty.take(10_000, 4_000).size == bursty.size - 4_000
-    large = Source("large", "large", lambda events, start: values[start : start + events] * 10**15, values.size)
+    large = ValueSource("large", "large", lambda events, start: values[start : start + events] * 10**15, values.size)
     assert burst(large, 1_024, 128).values(4_992).max() > 9e18
 
 
 def test_a_stream_of_ones_own_is_told_by_its_own_periods_and_with_the_injected_burst(tmp_path):
     values = np.random.default_rng(8).lognormal(6, 1, 5_000)
-    own = Source("own", "own.csv, ms", lambda events, start: values[start : start + events], values.size)
+    own = ValueSource("own", "own.csv, ms", lambda events, start: values[start : start + events], values.size)
     outcome = Run(tmp_path, TINY, own).outcome(EXPERIMENT)
     table = outcome.tables[0]
     assert {row[0] for row in table.rows} == {128, 32}
@@ -120,7 +120,7 @@ def test_a_stream_of_ones_own_is_told_by_its_own_periods_and_with_the_injected_b
 
 def test_a_short_stream_of_ones_own_has_errors_but_no_patterns_and_no_claims(tmp_path):
     values = np.random.default_rng(8).integers(1, 1_000, 2_000)
-    own = Source("short", "short", lambda events, start: values[start : start + events], values.size)
+    own = ValueSource("short", "short", lambda events, start: values[start : start + events], values.size)
     outcome = Run(tmp_path, BRIEF, own).outcome(EXPERIMENT)
     assert len(outcome.tables) == 1
     assert not outcome.claims

@@ -3,7 +3,7 @@ import pytest
 
 from aomg.evaluation.experiments.fewk_cost import EXPERIMENT
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 110_000, 110_000, 10_000, 1)
@@ -72,7 +72,7 @@ def test_a_higher_cost_or_error_than_the_papers_does_not_hold():
 
 def test_a_file_is_run_with_a_window_that_it_fills(tmp_path):
     values = np.random.default_rng(1).lognormal(3, 1, 2_500)
-    own = Source("own", "own.csv, x", lambda n, start: values[start : start + n], values.size, "1")
+    own = ValueSource("own", "own.csv, x", lambda n, start: values[start : start + n], values.size, "1")
     told = Run(tmp_path, TINY, own).outcome(EXPERIMENT)
     assert told.tables[0].title.endswith("own.csv, x, 300 by 3")
     assert told.claims == ()

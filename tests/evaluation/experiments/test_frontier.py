@@ -20,7 +20,7 @@ from aomg.evaluation.experiments.frontier import (
     sources,
 )
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
@@ -91,7 +91,7 @@ def scripted(source, **changes):
     return {source.name: {contender.title: told(1.0, 100, 1.0) for contender in contenders()} | changes}
 
 
-OWN = Source("own", "Own", lambda events, start: np.zeros(events, np.int64), 10_000_000)
+OWN = ValueSource("own", "Own", lambda events, start: np.zeros(events, np.int64), 10_000_000)
 
 
 def test_the_table_and_the_plot_mark_the_same_points():
@@ -135,7 +135,7 @@ def outcome(tmp_path_factory):
     folder = tmp_path_factory.mktemp("frontier")
     random = np.random.default_rng(1)
     values = np.append(np.rint(random.lognormal(7, 1, 11_999)), -1.0)  # the last is refused by one policy
-    own = Source("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
+    own = ValueSource("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
     run = Run(folder, TINY, own)
     return run.outcome(EXPERIMENT), run
 

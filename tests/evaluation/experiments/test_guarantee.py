@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from aomg.evaluation.experiments.guarantee import EXPERIMENT, PERIOD, SIZE, cases, contenders, decades, steps
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
@@ -120,7 +120,7 @@ def test_where_the_envelope_does_worse_it_is_told():
 
 def test_a_short_file_of_ones_own_gets_a_window_that_fits(tmp_path):
     values = np.random.default_rng(3).integers(1, 1_000, 9_000)
-    own = Source("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
+    own = ValueSource("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
     outcome = Run(tmp_path, TINY, own).outcome(EXPERIMENT)
     assert [row[1] for row in outcome.tables[0].rows] == [256] * 4
     assert outcome.tables[1].rows[0][4] <= 2
@@ -130,7 +130,7 @@ def test_a_file_is_read_to_its_end_at_every_scale(tmp_path):
     """A jump that only the last windows hold is part of the worst one, though the scale is shorter than the file."""
     values = np.random.default_rng(4).integers(1_000, 2_000, 9_000)
     values[-100:] *= 1_000
-    own = Source("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
+    own = ValueSource("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
     outcome = Run(tmp_path, Scale("short", 4_000, 4_000, 10_000, 1), own).outcome(EXPERIMENT)
     assert outcome.findings[0] == "All 9,000 values are read, to the end: 28 windows of 2,048."
     worst = {row[2]: row[4] for row in outcome.tables[1].rows}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from aomg.evaluation.experiments.redundancy import EXPERIMENT, cut
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 120_000, 120_000, 10_000, 1)
@@ -86,7 +86,7 @@ def test_a_gain_is_told_from_raw_values_to_one_digit():
 
 def test_a_file_is_measured_with_a_window_that_it_fills(tmp_path):
     values = np.random.default_rng(1).normal(0, 100, 3_000)
-    own = Source("own", "own.csv, x", lambda n, start: values[start : start + n], values.size, "1")
+    own = ValueSource("own", "own.csv, x", lambda n, start: values[start : start + n], values.size, "1")
     told = Run(tmp_path, TINY, own).outcome(EXPERIMENT)
     assert told.tables[0].title == "AOMG and redundancy, 390 by 39"
     assert [row[1] for row in told.tables[0].rows] == LABELS

@@ -4,7 +4,7 @@ import numpy as np
 
 from aomg.evaluation.experiments.scalability import EXPERIMENT, _sources, _windows
 from aomg.evaluation.measure.scale import FULL, QUICK, STANDARD, Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 40_000, 40_000, 10_000, 1)
@@ -91,7 +91,7 @@ def test_windows_that_the_scale_does_not_have_are_not_judged():
 
 def test_a_file_is_run_with_windows_that_it_fills_twice(tmp_path):
     values = np.random.default_rng(1).lognormal(3, 1, 21_000)
-    own = Source("normal", "own", lambda n, start: values[start : start + n], values.size, "1")
+    own = ValueSource("normal", "own", lambda n, start: values[start : start + n], values.size, "1")
     told = Run(tmp_path, QUICK, own).outcome(EXPERIMENT)
     assert [row[1] for row in told.tables[0].rows] == [1_000, 10_000]
     assert told.claims == ()

@@ -9,7 +9,7 @@ from aomg.evaluation.experiments.table2 import AOMG, EXPERIMENT, PAPER
 from aomg.evaluation.measure.accuracy import Windows, measure
 from aomg.evaluation.measure.contenders import default_aomg, paper_aomg
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
@@ -58,7 +58,7 @@ def test_the_papers_state_is_two_variables_a_distinct_value_and_the_quantiles(fo
 def test_space_is_counted_just_before_a_sub_window_closes_wherever_the_stream_ends(contender):
     part = np.random.default_rng(2).permutation(np.arange(1, 1_001))
     values = np.tile(part, 12)
-    source = Source("alike", "alike", lambda events, start: values[start : start + events], values.size)
+    source = ValueSource("alike", "alike", lambda events, start: values[start : start + events], values.size)
     spaces = {
         measure(contender, source, Windows(8_000, 1_000, events))["variables_by_part"]["open sub-windows"]
         for events in (9_000, 9_500, 9_999)
@@ -154,7 +154,7 @@ def test_theorem_1_is_told_with_its_coverage(found):
 
 def test_a_stream_of_ones_own_is_compared_without_the_papers_numbers(tmp_path):
     values = np.random.default_rng(6).integers(1, 5_000, 8_000)
-    own = Source("own", "own.csv, ms", lambda events, start: values[start : start + events], values.size)
+    own = ValueSource("own", "own.csv, ms", lambda events, start: values[start : start + events], values.size)
     outcome = Run(tmp_path, TINY, own).outcome(EXPERIMENT)
     assert not outcome.claims
     assert not any("the paper's numbers" in text for text in outcome.findings)

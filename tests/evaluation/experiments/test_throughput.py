@@ -4,7 +4,7 @@ import pytest
 from aomg.evaluation.experiments.throughput import EXPERIMENT
 from aomg.evaluation.measure.contenders import MODERN, PAPERS_RIVALS, TITLES
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 60_000, 60_000, 10_000, 1)
@@ -64,7 +64,7 @@ def test_cmqs_that_is_faster_than_exact_with_the_smallest_epsilon_is_said():
 @pytest.mark.parametrize("size", [2_000, 30_000])
 def test_a_small_file_with_fractions_below_zero_is_run_without_those_who_refuse_it(tmp_path, size):
     values = np.random.default_rng(1).normal(0, 1, size)
-    own = Source("own", "own.csv, x", lambda n, start: values[start : start + n], size, "1")
+    own = ValueSource("own", "own.csv, x", lambda n, start: values[start : start + n], size, "1")
     told = Run(tmp_path, TINY, own).outcome(EXPERIMENT)
     assert told.claims == ()
     assert "HdrHistogram" not in [row[0] for row in told.tables[1].rows]

@@ -19,14 +19,14 @@ from aomg.evaluation.experiments.topk import (
 )
 from aomg.evaluation.measure.accuracy import Windows, exact
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
 
 
 def source_of(values):
-    return Source("known", "known", lambda events, start: values[start : start + events], values.size)
+    return ValueSource("known", "known", lambda events, start: values[start : start + events], values.size)
 
 
 def test_every_second_value_of_each_tail_is_read_at_half_the_rank():

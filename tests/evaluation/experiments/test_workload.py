@@ -5,7 +5,7 @@ import pytest
 
 from aomg.evaluation.experiments.workload import EXPERIMENT, JUDGED, errors, profile, verdict
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
@@ -13,7 +13,7 @@ SIZE = 16_384
 
 
 def source_of(values):
-    return Source("known", "known", lambda events, start: values[start : start + events], values.size)
+    return ValueSource("known", "known", lambda events, start: values[start : start + events], values.size)
 
 
 def studied(values, tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aomg.evaluation.measure import accuracy
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, exact, exact_answers, measure, rank_error, ranks
 from aomg.evaluation.measure.contenders import MODERN, PAPERS_RIVALS, default_aomg, paper_aomg, rival
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.result import Estimate
 
 numbers = st.one_of(
@@ -26,7 +26,7 @@ decimals = st.integers(1, 1000).map(lambda thousandths: f"{thousandths / 1000:.3
 def fixed(values, name="fixed"):
     """A source of these values."""
     values = np.asarray(values)
-    return Source(name, name, lambda events, start: values[start : start + events], values.size, str(hash(name)))
+    return ValueSource(name, name, lambda events, start: values[start : start + events], values.size, str(hash(name)))
 
 
 def slow_rank_error(window, answer, rank):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aomg import streams
-from aomg.evaluation.measure.source import FEWEST, DataError, Source, of_file, of_stream
+from aomg.evaluation.measure.source import FEWEST, DataError, ValueSource, of_file, of_stream
 
 MANY = 3_000
 
@@ -172,7 +172,7 @@ def test_a_missing_file_is_told(tmp_path, make):
     shape=st.sampled_from([(131_072, 16_384), (131_072, 4_096), (100_000, 1_000), (100_000, 10_000), (1_000, 1_000)]),
 )
 def test_a_file_fills_its_window_four_times(events, shape):
-    source = Source("file", "file", lambda n, start: np.zeros(n), events)
+    source = ValueSource("file", "file", lambda n, start: np.zeros(n), events)
     size, period = source.window(*shape)
     assert 4 * size <= events
     assert size % period == 0

@@ -8,7 +8,7 @@ from aomg.errors import SettingsError
 from aomg.evaluation.measure import speed
 from aomg.evaluation.measure.contenders import default_aomg, rival
 from aomg.evaluation.measure.scale import QUICK, Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.measure.speed import Course, course_of, race, races
 
 
@@ -56,7 +56,7 @@ def counting(clock):
         clock.now += 60
         return np.arange(start, start + events)
 
-    return Source("counting", "Counting", take)
+    return ValueSource("counting", "Counting", take)
 
 
 COURSE = Course(1_000, 100, 300_000, ("0.5",))
@@ -140,7 +140,7 @@ def test_real_contenders_have_a_speed():
 
 
 def test_a_course_has_millions_of_events_or_what_a_file_has_after_its_first_window():
-    endless, file = of_stream("normal"), Source("file", "file", lambda n, start: np.arange(n), size=5_000)
+    endless, file = of_stream("normal"), ValueSource("file", "file", lambda n, start: np.arange(n), size=5_000)
     assert course_of(QUICK, endless, 1_000, 100).events == 16_000_000
     assert course_of(Scale("x", 20_000_000, 1, 1, 1), endless, 1_000, 100).events == 20_000_000
     assert course_of(QUICK, file, 1_000, 100).events == 4_000
@@ -195,7 +195,7 @@ def test_a_long_way_is_gone_once_by_all_on_values_that_are_generated_once(clock,
     through = 1_000_000
     courses = [Course(size, 100, 10_000, ("0.5",), seconds=0.01) for size in (1_000, 5_000)]
     fast, slow = Fake(clock, "fast", 50), Fake(clock, "slow", 0.1)
-    found = races([fast, slow], Source("s", "S", take), courses, 2, through)
+    found = races([fast, slow], ValueSource("s", "S", take), courses, 2, through)
     for told in found:
         assert len(told["fast"]["rounds"]) == len(told["slow"]["rounds"]) == 3
         assert told["fast"]["longest"] == through

@@ -6,7 +6,7 @@ import pytest
 from aomg.evaluation import experiment, names
 from aomg.evaluation.experiment import Experiment, Piece
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.outcome import Claim, Outcome
 from aomg.evaluation.report import claims
 from aomg.evaluation.run import EvaluationError, Run
@@ -63,7 +63,7 @@ def test_whoever_watches_hears_of_every_piece(evaluation, tmp_path):
 
 
 def test_on_ones_own_data_there_is_nothing_to_check(tmp_path):
-    own = Source("own", "Own", lambda events, start: np.zeros(events), 10_000)
+    own = ValueSource("own", "Own", lambda events, start: np.zeros(events), 10_000)
     with pytest.raises(EvaluationError, match="without --data"):
         claims.check(Run(tmp_path, TINY, own))
 

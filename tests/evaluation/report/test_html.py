@@ -9,9 +9,9 @@ import pytest
 from programs import BROWSER, needs
 from rich.console import Console
 
-from aomg.evaluation import evaluate, files
+from aomg.evaluation import command, files
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.outcome import Column, Plot, Series, Table
+from aomg.evaluation.outcome import Plot, Series, Table, TableColumn
 from aomg.evaluation.report import html as report
 from aomg.evaluation.report import pictures, plots
 from aomg.evaluation.report.tables import is_number
@@ -58,7 +58,7 @@ class Page(HTMLParser):
 @pytest.fixture
 def folder(tmp_path, experiments):
     """The files of an evaluation of two small experiments."""
-    evaluate.run(Console(quiet=True), scale=TINY, out=tmp_path)
+    command.run(Console(quiet=True), scale=TINY, out=tmp_path)
     return tmp_path
 
 
@@ -68,7 +68,7 @@ def test_csv_json_and_html_have_the_same_tables(folder):
         tables = json.loads((folder / f"results/{name}.json").read_text())["outcome"]["tables"]
         assert len(tables) == count
         for number, table in enumerate(tables, 1):
-            columns = [Column(**column) for column in table["columns"]]
+            columns = [TableColumn(**column) for column in table["columns"]]
             with (folder / f"tables/{name}-{number}.csv").open(newline="") as file:
                 head, *rows = csv.reader(file)
             assert head == [column.heading for column in columns]
@@ -122,7 +122,7 @@ def test_claims_methods_and_machine_are_told(folder):
 
 def test_numbers_are_on_the_right_and_words_on_the_left():
     rows = [["KLL", 1, "3,340 (16,416)", "12 %", "128K by 16K", None], ["-", None, "-", "< 0.1 %", "1K", None]]
-    table = Table("t", [Column(str(n)) for n in range(6)], rows)
+    table = Table("t", [TableColumn(str(n)) for n in range(6)], rows)
     assert [is_number(table, column) for column in range(6)] == [False, True, True, True, False, False]
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from aomg.evaluation.experiments import frontier, policies_on_a_stream, table2
+from aomg.evaluation.experiments import frontier, policy_comparison, table2
 from aomg.evaluation.experiments.frontier import DEFAULT, PAPER
 from aomg.evaluation.measure.contenders import PAPERS_RIVALS
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.report import losses
 from aomg.evaluation.report.losses import BYTES, SPEED, WORST, Loss
 from aomg.evaluation.run import EvaluationError, Run
@@ -37,8 +37,8 @@ def all_alike():
         found["table2"][f"search-fine-{name}"] = told(quantiles=2)
     hosts = [of_stream("host_resources", resource=resource) for resource in ("memory", "cpu")]
     for name, source in (("taxi", of_stream("taxi")), ("host", hosts[0]), ("host", hosts[1])):
-        titles = [contender.title for contender in policies_on_a_stream.contenders()]
-        for piece in policies_on_a_stream.pieces(TINY, [source]):
+        titles = [contender.title for contender in policy_comparison.contenders()]
+        for piece in policy_comparison.pieces(TINY, [source]):
             found[name][piece.name] = told()
         found[name][f"{source.name}-speed"] = {title: {"best": 5.0} for title in titles}
     return found
@@ -137,6 +137,6 @@ def test_the_tables_have_every_case(found, run):
 
 
 def test_on_ones_own_data_it_says_what_to_do(tmp_path):
-    own = Source("own", "Own", lambda events, start: np.zeros(events), 10_000)
+    own = ValueSource("own", "Own", lambda events, start: np.zeros(events), 10_000)
     with pytest.raises(EvaluationError, match="leave out --data"):
         losses.losses(Run(tmp_path, TINY, own))

@@ -9,9 +9,9 @@ import pytest
 from programs import BROWSER, needs
 from rich.console import Console
 
-from aomg.evaluation import evaluate, files
+from aomg.evaluation import command, files
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.outcome import Column, Plot, Series, Table
+from aomg.evaluation.outcome import Plot, Series, Table, TableColumn
 from aomg.evaluation.report import html as report
 from aomg.evaluation.report import markdown, pictures
 
@@ -24,7 +24,7 @@ def stub(plots):
 
 @pytest.fixture
 def results(tmp_path, experiments):
-    evaluate.run(Console(quiet=True), scale=TINY, out=tmp_path / "evaluation")
+    command.run(Console(quiet=True), scale=TINY, out=tmp_path / "evaluation")
     return files.read(tmp_path / "evaluation", ("first", "second"))
 
 
@@ -74,7 +74,7 @@ def test_the_index_names_every_command_and_the_days_from_first_to_last(results):
 
 
 def test_signs_of_markdown_and_html_are_shown_and_not_obeyed():
-    table = Table("t", [Column("a|b")], [["<b>*x*_y_`z`[l](m)|n"]])
+    table = Table("t", [TableColumn("a|b")], [["<b>*x*_y_`z`[l](m)|n"]])
     assert markdown.rows(table) == "| a\\|b |\n| --- |\n| \\<b>\\*x\\*\\_y\\_\\`z\\`\\[l\\](m)\\|n |\n"
 
 

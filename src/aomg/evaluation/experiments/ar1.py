@@ -11,8 +11,8 @@ from aomg.evaluation.measure.accuracy import Windows, measure
 from aomg.evaluation.measure.contenders import paper_aomg
 from aomg.evaluation.measure.differences import Pair, differences
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import ValueSource, of_stream
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 from aomg.streams.normal import MEAN, SD
 
 SIZE = 131_072
@@ -29,7 +29,7 @@ def _name(psi: float, period: int) -> str:
     return f"psi-{psi:g}-period-{period}"
 
 
-def _measured(source: Source, scale: Scale, period: int) -> dict[str, Any]:
+def _measured(source: ValueSource, scale: Scale, period: int) -> dict[str, Any]:
     return measure(paper_aomg(), source, Windows(SIZE, period, _events(scale), PERIODS[period]), QUANTILES)
 
 
@@ -37,7 +37,7 @@ def _events(scale: Scale) -> int:
     return max(scale.events, SIZE)
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     sources = {psi: of_stream("ar1", psi=psi) for psi in PSI}
     return [
         Piece(_name(psi, period), partial(_measured, sources[psi], scale, period), _events(scale) / 1e6)
@@ -52,9 +52,9 @@ def _errors(measured: dict[str, Any]) -> list[float]:
 
 
 def _error_table(found: Found, period: int) -> Table:
-    columns = [Column("psi", 1)]
+    columns = [TableColumn("psi", 1)]
     for quantile in SHOWN:
-        columns += [Column(quantile, 2, "10^-5"), Column(f"{quantile}, paper", 2, "10^-5")]
+        columns += [TableColumn(quantile, 2, "10^-5"), TableColumn(f"{quantile}, paper", 2, "10^-5")]
     rows: list[list[Any]] = []
     for psi in PSI:
         row: list[Any] = [psi]
@@ -79,14 +79,14 @@ def _worst_of_known(told: dict[str, Any], period: int) -> tuple[float, str]:
 
 def _coverage_table(found: Found, period: int) -> Table:
     columns = [
-        Column("psi", 1),
-        Column("answers"),
-        Column("with a bound"),
-        Column("error within it", 4),
-        Column("within the corrected one", 4),
-        Column("worst quantile", 4),
-        Column("paper", 0),
-        Column("worst error / known bound", 2),
+        TableColumn("psi", 1),
+        TableColumn("answers"),
+        TableColumn("with a bound"),
+        TableColumn("error within it", 4),
+        TableColumn("within the corrected one", 4),
+        TableColumn("worst quantile", 4),
+        TableColumn("paper", 0),
+        TableColumn("worst error / known bound", 2),
     ]
     rows: list[list[Any]] = []
     for psi in PSI:
@@ -114,7 +114,7 @@ def _lines(found: Found, period: int) -> Plot:
     return Plot(f"Errors of the mean, {SIZE:,} by {period:,}", "psi", "average relative error", series, log_y=True)
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     without = {
         period: Series(
             f"period {period:,}",

@@ -13,8 +13,8 @@ from aomg.evaluation.measure.accuracy import Windows, exact, measure
 from aomg.evaluation.measure.contenders import default_aomg, paper_aomg
 from aomg.evaluation.measure.differences import Pair, differences
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, Values, of_stream
-from aomg.evaluation.outcome import Cell, Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import Values, ValueSource, of_stream
+from aomg.evaluation.outcome import Cell, Claim, Outcome, Plot, Series, Table, TableColumn
 from aomg.streams import Stream
 from aomg.streams.bursts import with_bursts
 
@@ -41,21 +41,21 @@ _PATTERN_WINDOWS = 20
 _KEPT = (1, 2, 3, 5, 7, 10)
 
 
-def _source(own: Source | None, parts: int) -> Source:
+def _source(own: ValueSource | None, parts: int) -> ValueSource:
     """Pingmesh, or one's own values, with the paper's burst in every window."""
     return of_stream("bursts", period=SIZE // parts) if own is None else burst(own, _size(own), _size(own) // parts)
 
 
-def _size(own: Source | None) -> int:
+def _size(own: ValueSource | None) -> int:
     return SIZE if own is None else own.window(SIZE, SIZE // max(SUB_WINDOWS.values()))[0]
 
 
-def _label(own: Source | None, name: str) -> str:
+def _label(own: ValueSource | None, name: str) -> str:
     """The period as people say it: the paper's, or that of a file, which may be shorter."""
     return name if own is None else f"{_size(own) // SUB_WINDOWS[name]:,}"
 
 
-def _windows(own: Source | None, parts: int, scale: Scale) -> Windows:
+def _windows(own: ValueSource | None, parts: int, scale: Scale) -> Windows:
     return Windows(_size(own), _size(own) // parts, _source(own, parts).most(scale.events))
 
 
@@ -63,14 +63,14 @@ def _windows(own: Source | None, parts: int, scale: Scale) -> Windows:
 class _Copied(Stream):
     """The values of a source as a stream, whose arrays the caller may change; as doubles where ten times is no long."""
 
-    source: Source
+    source: ValueSource
     kind: type
 
     def take(self, n: int, start: int = 0) -> Values:
         return self.source.take(n, start).astype(self.kind)
 
 
-def burst(own: Source, size: int, period: int) -> Source:
+def burst(own: ValueSource, size: int, period: int) -> ValueSource:
     """A file with a burst in every window, as the paper injects it, up to its last whole sub-window."""
     whole = own.most(own.size or SIZE) // period * period
     values = own.values(whole)
@@ -84,7 +84,7 @@ def burst(own: Source, size: int, period: int) -> Source:
     )
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     pieces = []
     for name, parts in SUB_WINDOWS.items():
         source = _source(own, parts)
@@ -115,7 +115,7 @@ def arranged(values: Values, pattern: str, first: int = 0) -> Values:
     return np.concatenate(parts)
 
 
-def _exactness(source: Source, events: int, pattern: str) -> list[dict[str, Any]]:
+def _exactness(source: ValueSource, events: int, pattern: str) -> list[dict[str, Any]]:
     """For each number of kept values: how often top-k and sampling are exact, and how far they are off."""
     size = 10 * _PATTERN_PERIOD
     count = min(source.most(events) // size, _PATTERN_WINDOWS)
@@ -138,7 +138,7 @@ def _exactness(source: Source, events: int, pattern: str) -> list[dict[str, Any]
     return rows
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     tables = [_errors(found, scale, own)]
     patterns = {pattern: found[f"pattern-{pattern}"] for pattern in PATTERNS if f"pattern-{pattern}" in found}
     plots = [_bars(found, scale, own)]
@@ -161,15 +161,15 @@ def _kinds() -> list[tuple[str, str, float]]:
     return [*kinds, ("default", "AOMG (default)", 0.0)]
 
 
-def _errors(found: Found, scale: Scale, own: Source | None) -> Table:
-    columns = [Column("period"), Column("samples"), Column("")]
+def _errors(found: Found, scale: Scale, own: ValueSource | None) -> Table:
+    columns = [TableColumn("period"), TableColumn("samples"), TableColumn("")]
     for quantile in QUANTILES:
         columns += [
-            Column(f"Q{quantile}", 2, "%"),
-            Column(f"Q{quantile} worst", 2, "%"),
-            Column(f"Q{quantile} entries"),
+            TableColumn(f"Q{quantile}", 2, "%"),
+            TableColumn(f"Q{quantile} worst", 2, "%"),
+            TableColumn(f"Q{quantile} entries"),
         ]
-    columns += [Column("variables"), Column("windows by sample-k")]
+    columns += [TableColumn("variables"), TableColumn("windows by sample-k")]
     rows: list[list[Cell]] = []
     for name, parts in SUB_WINDOWS.items():
         windows = _windows(own, parts, scale)
@@ -194,11 +194,11 @@ def _errors(found: Found, scale: Scale, own: Source | None) -> Table:
     return Table(f"Value errors in bursts: {title}, one burst in every window", columns, rows, note)
 
 
-def _raised(own: Source | None) -> int:
+def _raised(own: ValueSource | None) -> int:
     return int(_size(own) * 0.001 + 1e-9) + 1
 
 
-def _bars(found: Found, scale: Scale, own: Source | None) -> Plot:
+def _bars(found: Found, scale: Scale, own: ValueSource | None) -> Plot:
     titles = [title for _, title, _ in _kinds()]
     series = [
         Series(
@@ -213,9 +213,9 @@ def _bars(found: Found, scale: Scale, own: Source | None) -> Plot:
 
 
 def _pattern_table(patterns: dict[str, list[dict[str, Any]]]) -> Table:
-    columns = [Column("pattern"), Column("values in sub-windows"), Column("kept of each")]
+    columns = [TableColumn("pattern"), TableColumn("values in sub-windows"), TableColumn("kept of each")]
     for title in ("top-k", "sampling, offset paper", "sampling, offset rotate"):
-        columns += [Column(f"{title}: exact", 0, "%"), Column(f"{title}: error", 2, "%")]
+        columns += [TableColumn(f"{title}: exact", 0, "%"), TableColumn(f"{title}: error", 2, "%")]
     rows: list[list[Cell]] = []
     for pattern, found in patterns.items():
         for row in found:
@@ -228,7 +228,7 @@ def _pattern_table(patterns: dict[str, list[dict[str, Any]]]) -> Table:
     return Table("Where the largest ten values are, and how many each sub-window must keep", columns, rows, note)
 
 
-def _findings(found: Found, own: Source | None) -> list[str]:
+def _findings(found: Found, own: ValueSource | None) -> list[str]:
     findings = []
     if own is not None:
         findings.append(

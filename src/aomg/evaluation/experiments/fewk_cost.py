@@ -9,9 +9,9 @@ from aomg.evaluation.measure.accuracy import Windows, measure
 from aomg.evaluation.measure.contenders import Contender, default_aomg, paper_aomg
 from aomg.evaluation.measure.differences import Pair, differences
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.measure.speed import course_of, race
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 
 SIZE, PERIOD = 100_000, 1_000
 HIGH = ("0.99", "0.999")
@@ -35,23 +35,23 @@ def _contenders() -> dict[str, Contender]:
     return found | {DEFAULT: default_aomg(DEFAULT)}
 
 
-def _source(own: Source | None) -> Source:
+def _source(own: ValueSource | None) -> ValueSource:
     return own if own is not None else of_stream("pingmesh")
 
 
-def _speeds(source: Source, scale: Scale) -> dict[str, Any]:
+def _speeds(source: ValueSource, scale: Scale) -> dict[str, Any]:
     course = course_of(scale, source, *source.window(SIZE, PERIOD))
     return race(list(_contenders().values()), source, course, scale.rounds)
 
 
-def _errors(source: Source, scale: Scale) -> dict[str, Any]:
+def _errors(source: ValueSource, scale: Scale) -> dict[str, Any]:
     size, period = source.window(SIZE, PERIOD)
     events = source.most(scale.events)
     windows = Windows(size, period, events, max((events - size) // period // MOST_WINDOWS, 1))
     return {title: measure(contender, source, windows, HIGH) for title, contender in _contenders().items()}
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     source = _source(own)
     return [
         Piece(f"{source.name}-speed", partial(_speeds, source, scale), 6.0 * scale.rounds),
@@ -59,7 +59,7 @@ def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
     ]
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     source = _source(own)
     speeds, errors = found[f"{source.name}-speed"], found[f"{source.name}-error"]
     cost = {title: 100 * (1 - told["best"] / speeds[WITHOUT]["best"]) for title, told in speeds.items()}
@@ -79,14 +79,14 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
             ]
         )
     columns = [
-        Column("few-k merging"),
-        Column("throughput", 2, "M events/s"),
-        Column("cost", 1, "%"),
-        Column("cost, paper", 1, "%"),
-        Column("error at 0.99", 2, "%"),
-        Column("error at 0.999", 2, "%"),
-        Column("error at 0.999, paper", 2, "%"),
-        Column("variables"),
+        TableColumn("few-k merging"),
+        TableColumn("throughput", 2, "M events/s"),
+        TableColumn("cost", 1, "%"),
+        TableColumn("cost, paper", 1, "%"),
+        TableColumn("error at 0.99", 2, "%"),
+        TableColumn("error at 0.999", 2, "%"),
+        TableColumn("error at 0.999, paper", 2, "%"),
+        TableColumn("variables"),
     ]
     size, period = source.window(SIZE, PERIOD)
     note = (

@@ -11,9 +11,9 @@ from aomg.evaluation.experiment import Experiment, Found, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
 from aomg.evaluation.measure.contenders import MODERN, PAPERS_RIVALS, Contender, default_aomg, paper_aomg, rival
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.measure.speed import Course, race
-from aomg.evaluation.outcome import Cell, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.outcome import Cell, Outcome, Plot, Series, Table, TableColumn
 
 WINDOW, PERIOD = 131_072, 16_384
 STREAMS = ("pingmesh", "search", "taxi", "normal", "uniform", "host_resources", "ar1", "bursts", "drift")
@@ -61,12 +61,12 @@ def contenders() -> list[Contender]:
     return [*ours, *(rival(policy) for policy in (*PAPERS_RIVALS, *MODERN))]
 
 
-def sources(own: Source | None) -> list[Source]:
+def sources(own: ValueSource | None) -> list[ValueSource]:
     """The streams that are measured: one's own, or all that there are."""
     return [own] if own is not None else [of_stream(name) for name in STREAMS]
 
 
-def points(found: Found, source: Source) -> list[Point]:
+def points(found: Found, source: ValueSource) -> list[Point]:
     """What was found of a stream, without the policies that do not take it."""
     return [
         Point(
@@ -86,7 +86,7 @@ def dominators(point: Point, among: Sequence[Point]) -> list[str]:
     return [other.policy for other in among if other.dominates(point)]
 
 
-def _measured(source: Source, windows: Windows, rounds: int, seconds: float) -> dict[str, Any]:
+def _measured(source: ValueSource, windows: Windows, rounds: int, seconds: float) -> dict[str, Any]:
     """Errors, bytes and speed by policy; of one that does not take these values, why."""
     told: dict[str, Any] = {}
     for contender in contenders():
@@ -103,7 +103,7 @@ def _measured(source: Source, windows: Windows, rounds: int, seconds: float) -> 
     return told
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     pieces = []
     for source in sources(own):
         windows = Windows(*source.window(WINDOW, PERIOD), source.most(scale.events))
@@ -113,16 +113,16 @@ def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
     return pieces
 
 
-def _table(source: Source, among: Sequence[Point], windows: int) -> Table:
+def _table(source: ValueSource, among: Sequence[Point], windows: int) -> Table:
     size, period = source.window(WINDOW, PERIOD)
     columns = [
-        Column("policy"),
-        Column("error at Q0.999", 3, "%"),
-        Column("mean of four quantiles", 3, "%"),
-        Column("worst window", 2, "%"),
-        Column("bytes"),
-        Column("M events/s", 1),
-        Column("dominated by"),
+        TableColumn("policy"),
+        TableColumn("error at Q0.999", 3, "%"),
+        TableColumn("mean of four quantiles", 3, "%"),
+        TableColumn("worst window", 2, "%"),
+        TableColumn("bytes"),
+        TableColumn("M events/s", 1),
+        TableColumn("dominated by"),
     ]
     rows: list[list[Cell]] = []
     for point in among:
@@ -139,7 +139,7 @@ def _table(source: Source, among: Sequence[Point], windows: int) -> Table:
     return Table(f"{source.title}: error, bytes and speed", columns, rows, note)
 
 
-def _plot(source: Source, among: Sequence[Point]) -> Plot:
+def _plot(source: ValueSource, among: Sequence[Point]) -> Plot:
     """A series for each policy, AOMG on top; the dominated ones are set apart."""
     series = []
     for point in reversed(among):
@@ -155,7 +155,7 @@ def _plot(source: Source, among: Sequence[Point]) -> Plot:
     return Plot(title, "bytes", y, series, "points", log_x=True, log_y=True, caption=caption)
 
 
-def _sentence(source: Source, among: Sequence[Point]) -> str:
+def _sentence(source: ValueSource, among: Sequence[Point]) -> str:
     """How the default stands on a stream, and who does better in what."""
     ours = next(p for p in among if p.policy == DEFAULT)
     others = [p for p in among if not p.policy.startswith("AOMG")]
@@ -195,11 +195,16 @@ def _summary(by_stream: dict[str, list[Point]]) -> tuple[Table, list[str]]:
                 f"{policy} is dominated on {len(beaten)} of {len(where)} streams; by a rival on {len(by_rivals)}"
                 f"{': ' if by_rivals else ''}{', '.join(by_rivals)}."
             )
-    columns = [Column("policy"), Column("streams"), Column("not dominated on"), Column("dominated on")]
+    columns = [
+        TableColumn("policy"),
+        TableColumn("streams"),
+        TableColumn("not dominated on"),
+        TableColumn("dominated on"),
+    ]
     return Table("Who is dominated where", columns, rows), findings
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     by_stream = {source.title: points(found, source) for source in sources(own)}
     summary, findings = _summary(by_stream)
     tables, plots = [summary], list[Plot]()

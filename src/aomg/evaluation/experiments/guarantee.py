@@ -12,8 +12,8 @@ from aomg.evaluation.experiment import Experiment, Found, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
 from aomg.evaluation.measure.contenders import Contender, default_aomg, paper_aomg
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, Values, of_stream
-from aomg.evaluation.outcome import Cell, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import Values, ValueSource, of_stream
+from aomg.evaluation.outcome import Cell, Outcome, Plot, Series, Table, TableColumn
 
 SIZE, PERIOD, SMALL_PERIOD = 131_072, 16_384, 4_096
 _LEVELS = 7  # decades
@@ -34,7 +34,7 @@ def contenders() -> list[Contender]:
 class Case:
     """A stream, and the window that it is asked with."""
 
-    source: Source
+    source: ValueSource
     size: int = SIZE
     period: int = PERIOD
 
@@ -68,7 +68,7 @@ def _by_sub_windows(sub_window: Callable[[int], Values], events: int, start: int
     return values[start - first * PERIOD :][:events]
 
 
-def cases(own: Source | None) -> list[Case]:
+def cases(own: ValueSource | None) -> list[Case]:
     """Streams that are not alike from one sub-window to the next; or one's own."""
     if own is not None:
         return [Case(own, *own.window(SIZE, PERIOD))]
@@ -80,8 +80,8 @@ def cases(own: Source | None) -> list[Case]:
         Case(of_stream("drift", day=SIZE, swing=0.9)),
         Case(of_stream("ar1", psi=0.5)),
         Case(of_stream("ar1", psi=0.9)),
-        Case(Source("decades", "Decades that jump", decades)),
-        Case(Source("steps", "Steps at the quantiles", steps)),
+        Case(ValueSource("decades", "Decades that jump", decades)),
+        Case(ValueSource("steps", "Steps at the quantiles", steps)),
     ]
 
 
@@ -97,12 +97,12 @@ def _name(case: Case, contender: Contender) -> str:
     return f"{case.source.name}-{contender.title.replace(', ', '-').replace(' ', '-')}"
 
 
-def _events(source: Source, scale: Scale) -> int:
+def _events(source: ValueSource, scale: Scale) -> int:
     """A file is read to its end whatever the scale: its worst window may be the last. Streams have no end."""
     return source.size or scale.events
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     return [
         Piece(_name(case, contender), partial(_measured, case, contender, events), 0.3 * events / 1e6)
         for case in cases(own)
@@ -125,7 +125,7 @@ def _exact_share(told: Found) -> float:
     return float(100 * exact / max(told["windows"] * len(told["methods"]), 1))
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     errors: list[list[Cell]] = []
     intervals: list[list[Cell]] = []
     worst: dict[str, dict[str, float | None]] = {contender.title: {} for contender in contenders()}
@@ -144,11 +144,11 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
             width[contender.title][case.source.title] = widths[0]
             if told["intervals_kept"] != told["intervals"]:
                 broken.append(f"{case.source.title}, {contender.title}: {kept}")
-    where = [Column("stream"), Column("period"), Column("AOMG")]
+    where = [TableColumn("stream"), TableColumn("period"), TableColumn("AOMG")]
     tables = [
         Table(
             "Value error with and without the envelope",
-            [*where, *(Column(f"{kind} Q{q}", 3, "%") for kind in ("mean", "worst") for q in QUANTILES)],
+            [*where, *(TableColumn(f"{kind} Q{q}", 3, "%") for kind in ("mean", "worst") for q in QUANTILES)],
             errors,
             f"Mean and worst over the windows, of {_events(cases(own)[0].source, scale):,} values each.",
         ),
@@ -156,12 +156,12 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
             "The interval low..high",
             [
                 *where,
-                Column("guarantee", 1, "%"),
-                Column("worst error", 2, "%"),
-                Column("mean width", 2, "%"),
-                Column("worst width", 1, "%"),
-                Column("exact value inside"),
-                Column("certified exact", 1, "%"),
+                TableColumn("guarantee", 1, "%"),
+                TableColumn("worst error", 2, "%"),
+                TableColumn("mean width", 2, "%"),
+                TableColumn("worst width", 1, "%"),
+                TableColumn("exact value inside"),
+                TableColumn("certified exact", 1, "%"),
             ],
             intervals,
             "Over all windows and quantiles. The width is in percent of the exact value. Certified exact: the operator "
@@ -197,7 +197,7 @@ def _plot(title: str, y: str, by_title: dict[str, dict[str, float | None]]) -> P
 
 
 def _findings(
-    found: Found, own: Source | None, worst: dict[str, dict[str, float | None]], broken: list[str]
+    found: Found, own: ValueSource | None, worst: dict[str, dict[str, float | None]], broken: list[str]
 ) -> list[str]:
     findings = []
     for contender in contenders():

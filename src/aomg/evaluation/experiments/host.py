@@ -1,24 +1,24 @@
 """Every policy on what hosts have left of memory and CPU: a stream on which all answers are near."""
 
 from aomg.evaluation.experiment import Experiment, Found, Piece
-from aomg.evaluation.experiments import policies_on_a_stream as policies
-from aomg.evaluation.experiments.policies_on_a_stream import DEFAULT, PAPER, PAPERS_TITLES, Measured
+from aomg.evaluation.experiments import policy_comparison as policies
+from aomg.evaluation.experiments.policy_comparison import DEFAULT, PAPER, PAPERS_TITLES, Measured
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.outcome import Claim, Outcome
 
 WITHIN = 5
 
 
-def _sources() -> list[Source]:
+def _sources() -> list[ValueSource]:
     return [of_stream("host_resources", resource=resource) for resource in ("memory", "cpu")]
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     return policies.pieces(scale, _sources())
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     told = {source.title: policies.measured(found, source) for source in _sources()}
     sources = {source.title: source for source in _sources()}
     return Outcome(

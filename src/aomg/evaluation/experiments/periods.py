@@ -6,8 +6,8 @@ from aomg.evaluation.experiment import Experiment, Found, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
 from aomg.evaluation.measure.contenders import default_aomg, paper_aomg
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
-from aomg.evaluation.outcome import Cell, Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import ValueSource, of_stream
+from aomg.evaluation.outcome import Cell, Claim, Outcome, Plot, Series, Table, TableColumn
 
 SIZE = 131_072
 SUB_WINDOWS = (2, 4, 8, 16, 32, 64, 128)
@@ -16,11 +16,11 @@ PAPER_TAIL = 18.93
 _MEAN, _DEFAULT = "mean", "default"
 
 
-def _size(source: Source) -> int:
+def _size(source: ValueSource) -> int:
     return source.window(SIZE, SIZE // SUB_WINDOWS[-1])[0]
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     source = own or of_stream("pingmesh")
     events, size = source.most(scale.events), _size(source)
     pieces = []
@@ -31,12 +31,12 @@ def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
     return pieces
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     source = own or of_stream("pingmesh")
     size = _size(source)
-    columns = [Column("period"), Column("windows")]
-    columns += [Column(f"Q{quantile}", 3, "%") for quantile in QUANTILES]
-    columns += [Column(f"Q{QUANTILES[-1]} worst", 2, "%"), Column(f"Q{QUANTILES[-1]} bias", 2, "%")]
+    columns = [TableColumn("period"), TableColumn("windows")]
+    columns += [TableColumn(f"Q{quantile}", 3, "%") for quantile in QUANTILES]
+    columns += [TableColumn(f"Q{QUANTILES[-1]} worst", 2, "%"), TableColumn(f"Q{QUANTILES[-1]} bias", 2, "%")]
     tables = []
     for name, title in ((_MEAN, "The mean of the sub-windows' quantiles, raw values"), (_DEFAULT, "AOMG (default)")):
         rows: list[list[Cell]] = []

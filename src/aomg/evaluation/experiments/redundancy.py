@@ -11,9 +11,9 @@ from aomg.evaluation.experiment import Experiment, Found, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
 from aomg.evaluation.measure.contenders import Contender, default_aomg, paper_aomg
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, Values, of_stream
+from aomg.evaluation.measure.source import Values, ValueSource, of_stream
 from aomg.evaluation.measure.speed import course_of, race
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 
 SIZE, PERIOD = 100_000, 10_000
 DIGITS: tuple[int | None, ...] = (1, 2, 3, 4, 5, 6, None)
@@ -24,7 +24,7 @@ def _label(digits: int | None) -> str:
     return "raw" if digits is None else f"{digits}"
 
 
-def _sources(own: Source | None) -> list[Source]:
+def _sources(own: ValueSource | None) -> list[ValueSource]:
     return [own] if own is not None else [of_stream("pingmesh"), of_stream("normal")]
 
 
@@ -37,8 +37,8 @@ def cut(values: Values, digits: int | None) -> Values:
     return np.where(values < 0, high, low)
 
 
-def _cut_source(source: Source, digits: int | None) -> Source:
-    return Source(
+def _cut_source(source: ValueSource, digits: int | None) -> ValueSource:
+    return ValueSource(
         f"{source.name}-{_label(digits)}",
         source.title,
         lambda n, start: cut(source.take(n, start), digits),
@@ -50,7 +50,7 @@ def _default(digits: int | None) -> Contender:
     return default_aomg(_label(digits), digits=digits)
 
 
-def _speeds(source: Source, scale: Scale) -> dict[str, Any]:
+def _speeds(source: ValueSource, scale: Scale) -> dict[str, Any]:
     """The default with each number of digits; and paper mode, which keeps all it gets, on values cut before."""
     size, period = source.window(SIZE, PERIOD)
     course = course_of(scale, source, size, period)
@@ -66,7 +66,7 @@ def _speeds(source: Source, scale: Scale) -> dict[str, Any]:
     }
 
 
-def _space(source: Source, scale: Scale, digits: int | None) -> dict[str, Any]:
+def _space(source: ValueSource, scale: Scale, digits: int | None) -> dict[str, Any]:
     """What is live just before a sub-window closes, the share of distinct values in it, and the errors."""
     size, period = source.window(SIZE, PERIOD)
     values = source.values(size + period - 1)
@@ -85,7 +85,7 @@ def _space(source: Source, scale: Scale, digits: int | None) -> dict[str, Any]:
     }
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     found = []
     for source in _sources(own):
         found.append(Piece(f"{source.name}-speed", partial(_speeds, source, scale), 12.0 * scale.rounds))
@@ -95,19 +95,19 @@ def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
     return found
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     columns = [
-        Column("stream"),
-        Column("digits"),
-        Column("distinct values", 2, "%"),
-        Column("default", 1, "M events/s"),
-        Column("paper mode", 2, "M events/s"),
-        Column("variables, default"),
-        Column("variables, paper mode"),
-        Column("variables, the paper's state"),
-        Column("bytes, default"),
-        Column("error at Q0.5", 3, "%"),
-        Column("error at Q0.999", 3, "%"),
+        TableColumn("stream"),
+        TableColumn("digits"),
+        TableColumn("distinct values", 2, "%"),
+        TableColumn("default", 1, "M events/s"),
+        TableColumn("paper mode", 2, "M events/s"),
+        TableColumn("variables, default"),
+        TableColumn("variables, paper mode"),
+        TableColumn("variables, the paper's state"),
+        TableColumn("bytes, default"),
+        TableColumn("error at Q0.5", 3, "%"),
+        TableColumn("error at Q0.999", 3, "%"),
     ]
     rows: list[list[Any]] = []
     findings, claims, speeds, space = [], [], [], []

@@ -8,9 +8,9 @@ from typing import Any
 from aomg.evaluation.experiment import Experiment, Found, Piece
 from aomg.evaluation.measure.contenders import Contender, default_aomg, paper_aomg, rival
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.measure.speed import course_of, races
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 
 PERIOD = 1_000
 WINDOWS = (1_000, 10_000, 100_000, 1_000_000)
@@ -27,17 +27,17 @@ def _contenders() -> list[Contender]:
     return [paper_aomg(), default_aomg(), rival("exact"), rival("exact-sorted")]
 
 
-def _sources(own: Source | None) -> list[Source]:
+def _sources(own: ValueSource | None) -> list[ValueSource]:
     return [own] if own is not None else [of_stream(name) for name in ("pingmesh", "search", *SYNTHETIC)]
 
 
-def _windows(source: Source, scale: Scale) -> list[int]:
+def _windows(source: ValueSource, scale: Scale) -> list[int]:
     """Window sizes of a source: at most the scale's largest, and at most half of a file."""
     sizes = WINDOWS + LONGER if source.name in SYNTHETIC and source.size is None else WINDOWS
     return [size for size in sizes if size <= scale.largest_window and 2 * size <= source.most(2 * size)]
 
 
-def _speeds(source: Source, scale: Scale) -> dict[str, Any]:
+def _speeds(source: ValueSource, scale: Scale) -> dict[str, Any]:
     """Speeds by window; the windows take turns, too. Of Normal and Uniform all that the scale has goes through once."""
     sizes = _windows(source, scale)
     courses = [course_of(scale, source, size, PERIOD) for size in sizes]
@@ -46,7 +46,7 @@ def _speeds(source: Source, scale: Scale) -> dict[str, Any]:
     return {str(size): told for size, told in zip(sizes, found, strict=True)}
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     return [
         Piece(
             source.name,
@@ -61,7 +61,7 @@ Speeds = Mapping[int, Mapping[str, float]]
 """Million events a second, by window and contender."""
 
 
-def _best(found: Found, source: Source, scale: Scale) -> Speeds:
+def _best(found: Found, source: ValueSource, scale: Scale) -> Speeds:
     """The best rounds; NaN for who is too slow to fill a window in reasonable time."""
     measured = {size: found[source.name][str(size)] for size in _windows(source, scale)}
     names = [contender.title for contender in _contenders()]
@@ -77,7 +77,7 @@ def _flatness(speeds: Speeds, name: str) -> float:
     return min(known) / max(known)
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     by_source = {source.title: _best(found, source, scale) for source in _sources(own)}
     names = [contender.title for contender in _contenders()]
     rows: list[list[Any]] = []
@@ -88,9 +88,9 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
             timed = " to ".join(dict.fromkeys(f"{number:,.2f}" for number in (min(events), max(events))))
             numbers = [None if math.isnan(number) else number for number in (*speeds.values(), *ratios)]
             rows.append([source.title, size, *numbers, timed])
-    columns = [Column("stream"), Column("window"), *(Column(name, 2, "M events/s") for name in names)]
-    columns += [Column("paper / Exact", 1), Column("default / Exact", 1), Column("default / sorted", 1)]
-    columns += [Column("timed events", unit="millions")]
+    columns = [TableColumn("stream"), TableColumn("window"), *(TableColumn(name, 2, "M events/s") for name in names)]
+    columns += [TableColumn("paper / Exact", 1), TableColumn("default / Exact", 1), TableColumn("default / sorted", 1)]
+    columns += [TableColumn("timed events", unit="millions")]
     note = (
         "Best of the rounds, one thread. All are timed equally long, so the slow on fewer events; told is the longest "
         "round. "
@@ -99,7 +99,7 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     flat: list[list[Any]] = [
         [title, *(_flatness(speeds, name) for name in names)] for title, speeds in by_source.items()
     ]
-    flat_columns = [Column("stream"), *(Column(name, 2) for name in names)]
+    flat_columns = [TableColumn("stream"), *(TableColumn(name, 2) for name in names)]
     plots = [
         Plot(
             f"Throughput over the window's size: {title}",

@@ -8,8 +8,8 @@ from typing import Any
 
 from aomg.evaluation.experiment import Experiment, Found, Piece
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
-from aomg.evaluation.outcome import Cell, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import ValueSource
+from aomg.evaluation.outcome import Cell, Outcome, Plot, Series, Table, TableColumn
 from aomg.evaluation.run import EvaluationError
 
 _CHECKOUT = Path(__file__).parents[4]
@@ -42,7 +42,7 @@ def _read(files: list[Path]) -> list[dict[str, Any]]:
     return figures
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     files = result_files()
     # named by what the files hold, so that a new measurement is not taken for the one that was read before
     mark = hashlib.blake2b(b"".join(file.read_bytes() for file in files), digest_size=6).hexdigest()
@@ -85,9 +85,9 @@ def _findings(figures: list[dict[str, Any]]) -> list[str]:
     return findings
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     (figures,) = found.values()
-    columns = [Column(name) for name in ("what", "aim", "measured", "met")]
+    columns = [TableColumn(name) for name in ("what", "aim", "measured", "met")]
     if not figures:
         how = (
             "There are no results of the Spark benchmarks here: run make bench-spark in a checkout (half an hour), "

@@ -8,8 +8,8 @@ import numpy as np
 from aomg.evaluation.experiment import Experiment, Found, Piece
 from aomg.evaluation.measure.accuracy import ranks
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import ValueSource, of_stream
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 
 WINDOW = 100_000
 DISTANCE = 0.02
@@ -21,11 +21,11 @@ PAPER = {
 }
 
 
-def _sources(own: Source | None) -> list[Source]:
+def _sources(own: ValueSource | None) -> list[ValueSource]:
     return [own] if own is not None else [of_stream(name) for name in ("pingmesh", "search", "taxi")]
 
 
-def _values(source: Source, size: int) -> list[float]:
+def _values(source: ValueSource, size: int) -> list[float]:
     """Value at rank - 2 %, at the rank, and at rank + 2 % (at most the largest), of each quantile."""
     ordered = np.sort(source.values(size))
     distance = round(DISTANCE * ordered.size)
@@ -35,13 +35,13 @@ def _values(source: Source, size: int) -> list[float]:
     return [float(value) for value in found]
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     return [Piece(s.name, partial(_values, s, s.most(WINDOW)), 0.1) for s in _sources(own)]
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
-    columns = [Column("stream"), Column("")]
-    columns += [Column(f"{quantile} {which}") for quantile in QUANTILES for which in ("-2 %", "exact", "+2 %")]
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
+    columns = [TableColumn("stream"), TableColumn("")]
+    columns += [TableColumn(f"{quantile} {which}") for quantile in QUANTILES for which in ("-2 %", "exact", "+2 %")]
     rows: list[list[Any]] = []
     findings, series = [], []
     for source in _sources(own):

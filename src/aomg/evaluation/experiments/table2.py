@@ -11,8 +11,8 @@ from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
 from aomg.evaluation.measure.contenders import PAPERS_RIVALS, TITLES, Contender, default_aomg, paper_aomg, rival
 from aomg.evaluation.measure.differences import Pair, differences
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
-from aomg.evaluation.outcome import Cell, Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import ValueSource, of_stream
+from aomg.evaluation.outcome import Cell, Claim, Outcome, Plot, Series, Table, TableColumn
 
 SIZE, PERIOD = 131_072, 16_384
 AIM = 5.0
@@ -50,7 +50,7 @@ SETTINGS = {"fine": (0.015, 12), "coarse": (0.1, 3)}
 _NAMES = {AOMG: "AOMG (paper)", DEFAULT: "AOMG (default)", LIFTED: "CMQS, as published", **TITLES}
 
 
-def _streams(own: Source | None) -> list[tuple[Source, tuple[str, ...]]]:
+def _streams(own: ValueSource | None) -> list[tuple[ValueSource, tuple[str, ...]]]:
     if own is not None:
         return [(own, QUANTILES)]
     return [(of_stream("pingmesh"), QUANTILES), (of_stream("search"), ("0.95", "0.999"))]
@@ -67,11 +67,11 @@ def _contenders(setting: str) -> dict[str, Contender]:
     return {AOMG: paper_aomg(), **rivals, LIFTED: lifted, DEFAULT: default_aomg()}
 
 
-def _windows(source: Source, scale: Scale) -> Windows:
+def _windows(source: ValueSource, scale: Scale) -> Windows:
     return Windows(*source.window(SIZE, PERIOD), source.most(scale.events))
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     pieces = []
     for source, quantiles in _streams(own):
         windows = _windows(source, scale)
@@ -83,14 +83,14 @@ def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
     return pieces
 
 
-def _ordered_counts(source: Source, windows: Windows) -> int:
+def _ordered_counts(source: ValueSource, windows: Windows) -> int:
     """The most (value, count) pairs that a sub-window has: the nodes of the paper's tree just before it closes."""
     values = source.values(windows.events)
     starts = range(0, windows.events - windows.period + 1, windows.period)
     return max(int(np.unique(values[at : at + windows.period]).size) for at in starts)
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     streams = _streams(own)
     windows = _windows(streams[0][0], scale)
     where = f"window {windows.size:,}, period {windows.period:,}"
@@ -106,24 +106,24 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     return Outcome(tables, _plots(found, streams), findings, _claims(found, windows) if own is None else ())
 
 
-def _columns(streams: list[tuple[Source, tuple[str, ...]]]) -> list[Column]:
-    columns = [Column("policy"), Column("")]
+def _columns(streams: list[tuple[ValueSource, tuple[str, ...]]]) -> list[TableColumn]:
+    columns = [TableColumn("policy"), TableColumn("")]
     for source, quantiles in streams:
-        columns += [Column(f"{source.title} e' {quantile}", 4) for quantile in quantiles]
-        columns += [Column(f"{source.title} Q{quantile}", 2, "%") for quantile in quantiles]
+        columns += [TableColumn(f"{source.title} e' {quantile}", 4) for quantile in quantiles]
+        columns += [TableColumn(f"{source.title} Q{quantile}", 2, "%") for quantile in quantiles]
     return columns
 
 
 def _errors(
     found: Found,
-    streams: list[tuple[Source, tuple[str, ...]]],
+    streams: list[tuple[ValueSource, tuple[str, ...]]],
     setting: str,
     title: str,
     windows: Windows,
     beside_paper: bool,
 ) -> Table:
     columns = _columns(streams)
-    columns += [Column(f"{source.title} variables") for source, _ in streams] + [Column("analytical")]
+    columns += [TableColumn(f"{source.title} variables") for source, _ in streams] + [TableColumn("analytical")]
     rows: list[list[Cell]] = []
     for name in _contenders(setting):
         row: list[Cell] = [_NAMES[name], "here"]
@@ -155,12 +155,12 @@ def _bound(windows: Windows, quantiles: tuple[str, ...]) -> int:
     return len(quantiles) * (windows.size // windows.period) + windows.period
 
 
-def _tree(found: Found, source: Source, quantiles: tuple[str, ...], windows: Windows) -> int:
+def _tree(found: Found, source: ValueSource, quantiles: tuple[str, ...], windows: Windows) -> int:
     """Variables of the paper's state: two for each node of the tree, one for each quantile of a live summary."""
     return 2 * int(found[f"{source.name}-counts"]) + len(quantiles) * (windows.size // windows.period)
 
 
-def _worst(found: Found, streams: list[tuple[Source, tuple[str, ...]]], title: str) -> Table:
+def _worst(found: Found, streams: list[tuple[ValueSource, tuple[str, ...]]], title: str) -> Table:
     rows: list[list[Cell]] = []
     for name in _contenders("fine"):
         row: list[Cell] = [_NAMES[name], "here"]
@@ -171,10 +171,10 @@ def _worst(found: Found, streams: list[tuple[Source, tuple[str, ...]]], title: s
     return Table(title, _columns(streams), rows)
 
 
-def _theorem(found: Found, streams: list[tuple[Source, tuple[str, ...]]]) -> Table:
-    columns = [Column("stream"), Column("quantile"), Column("windows"), Column("with a bound")]
-    columns += [Column("mean bound", 3, "%"), Column("mean error", 3, "%"), Column("bound / error", 1)]
-    columns += [Column("covered, z 1.96", 1, "%"), Column("covered, z 2.2414", 1, "%")]
+def _theorem(found: Found, streams: list[tuple[ValueSource, tuple[str, ...]]]) -> Table:
+    columns = [TableColumn("stream"), TableColumn("quantile"), TableColumn("windows"), TableColumn("with a bound")]
+    columns += [TableColumn("mean bound", 3, "%"), TableColumn("mean error", 3, "%"), TableColumn("bound / error", 1)]
+    columns += [TableColumn("covered, z 1.96", 1, "%"), TableColumn("covered, z 2.2414", 1, "%")]
     rows: list[list[Cell]] = []
     for source, quantiles in streams:
         at = found[f"{source.name}-fine-{AOMG}"]
@@ -187,7 +187,7 @@ def _theorem(found: Found, streams: list[tuple[Source, tuple[str, ...]]]) -> Tab
     return Table("Theorem 1's bound and the observed error", columns, rows, note)
 
 
-def _plots(found: Found, streams: list[tuple[Source, tuple[str, ...]]]) -> list[Plot]:
+def _plots(found: Found, streams: list[tuple[ValueSource, tuple[str, ...]]]) -> list[Plot]:
     plots = []
     for source, quantiles in streams:
         titles = [f"Q{quantile}" for quantile in quantiles]
@@ -200,7 +200,7 @@ def _plots(found: Found, streams: list[tuple[Source, tuple[str, ...]]]) -> list[
     return plots
 
 
-def _findings(found: Found, streams: list[tuple[Source, tuple[str, ...]]], windows: Windows) -> list[str]:
+def _findings(found: Found, streams: list[tuple[ValueSource, tuple[str, ...]]], windows: Windows) -> list[str]:
     findings = []
     for source, quantiles in streams:
         at = {name: found[f"{source.name}-fine-{name}"] for name in _contenders("fine")}
@@ -234,7 +234,7 @@ def _findings(found: Found, streams: list[tuple[Source, tuple[str, ...]]], windo
     return findings
 
 
-def _far_errors(found: Found, streams: list[tuple[Source, tuple[str, ...]]]) -> list[str]:
+def _far_errors(found: Found, streams: list[tuple[ValueSource, tuple[str, ...]]]) -> list[str]:
     """Value errors that are far from the paper's, each with both rank errors: they tell tails from algorithms."""
     pairs = []
     for name, paper in PAPER.items():

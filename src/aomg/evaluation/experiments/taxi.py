@@ -1,21 +1,21 @@
 """Every policy on the taxi stream: the paper's example from outside of data centers."""
 
 from aomg.evaluation.experiment import Experiment, Found, Piece
-from aomg.evaluation.experiments import policies_on_a_stream as policies
-from aomg.evaluation.experiments.policies_on_a_stream import PAPER, PAPERS_TITLES, Measured
+from aomg.evaluation.experiments import policy_comparison as policies
+from aomg.evaluation.experiments.policy_comparison import PAPER, PAPERS_TITLES, Measured
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.outcome import Claim, Outcome
 
 PAPERS_ERRORS = {PAPER: 1.79, "AM": 6.03, "Random": 44.43, "Moment": 21.77}
 WITHIN = 5
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     return policies.pieces(scale, [of_stream("taxi")])
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     source = of_stream("taxi")
     told = policies.measured(found, source)
     printed = "; ".join(

@@ -6,9 +6,9 @@ from typing import Any
 from aomg.evaluation.experiment import Experiment, Found, Piece
 from aomg.evaluation.measure.contenders import MODERN, PAPERS_RIVALS, TITLES, Contender, default_aomg, paper_aomg, rival
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.measure.speed import course_of, race
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 
 SIZE = 100_000
 SHORT, LONG = 1_000, 10_000
@@ -30,16 +30,16 @@ def _contenders(period: int) -> list[Contender]:
     return first + [rival(policy) for policy in (*PAPERS_RIVALS, *MODERN)]
 
 
-def _source(own: Source | None) -> Source:
+def _source(own: ValueSource | None) -> ValueSource:
     return own if own is not None else of_stream("pingmesh")
 
 
-def _speeds(source: Source, scale: Scale, period: int) -> dict[str, Any]:
+def _speeds(source: ValueSource, scale: Scale, period: int) -> dict[str, Any]:
     course = course_of(scale, source, *source.window(SIZE, period))
     return race(_contenders(period), source, course, scale.rounds)
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     source = _source(own)
     return [
         Piece(f"{source.name}-{period}", partial(_speeds, source, scale, period), scale.rounds * work)
@@ -54,11 +54,11 @@ def _lower(speed: float, than: float) -> float:
 
 def _table(found: Found, title: str, note: str) -> Table:
     columns = [
-        Column("policy"),
-        Column("throughput", 2, "M events/s"),
-        Column(f"times {PAPER}", 3),
-        Column(f"times {DEFAULT}", 3),
-        Column("timed events", 1, "millions"),
+        TableColumn("policy"),
+        TableColumn("throughput", 2, "M events/s"),
+        TableColumn(f"times {PAPER}", 3),
+        TableColumn(f"times {DEFAULT}", 3),
+        TableColumn("timed events", 1, "millions"),
     ]
     paper, default = found[PAPER]["best"], found[DEFAULT]["best"]
     rows = [
@@ -80,7 +80,7 @@ def _faster(found: Found, than: str) -> str:
     return ", ".join(f"{n} ({found[n]['best'] / found[than]['best']:.1f} times)" for n in names)
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     source = _source(own)
     short, long = (found[f"{source.name}-{period}"] for period in (SHORT, LONG))
     findings = []

@@ -18,8 +18,8 @@ from aomg.evaluation.measure.accuracy import Windows, exact_answers, measure
 from aomg.evaluation.measure.contenders import default_aomg, paper_aomg
 from aomg.evaluation.measure.differences import Pair, differences
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, Values, of_stream
-from aomg.evaluation.outcome import Cell, Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import Values, ValueSource, of_stream
+from aomg.evaluation.outcome import Cell, Claim, Outcome, Plot, Series, Table, TableColumn
 
 SIZE = 131_072
 SUB_WINDOWS = (16, 32, 64, 128)
@@ -55,7 +55,9 @@ def interval_sampled(
     return np.array([np.partition(samples[end - parts : end], place, axis=None)[place] for end in ends], np.float64)
 
 
-def sampling_errors(source: Source, windows: Windows, quantile: str, fraction: float, offset: str) -> dict[str, Any]:
+def sampling_errors(
+    source: ValueSource, windows: Windows, quantile: str, fraction: float, offset: str
+) -> dict[str, Any]:
     """Mean and worst value error and bias of sample-k merging, in percent, and the entries that a window keeps."""
     truth = exact_answers(source, windows, (quantile,))[:, 0]
     off = 100 * (interval_sampled(source.values(windows.events), windows, quantile, fraction, offset) - truth)
@@ -71,7 +73,7 @@ def sampling_errors(source: Source, windows: Windows, quantile: str, fraction: f
     }
 
 
-def gathered(source: Source, windows: Windows) -> dict[str, float]:
+def gathered(source: ValueSource, windows: Windows) -> dict[str, float]:
     """How many of a window's largest values, down to the quantile, its fullest sub-window holds: mean and most.
 
     Top-k merging is exact where each sub-window keeps as many.
@@ -85,11 +87,11 @@ def gathered(source: Source, windows: Windows) -> dict[str, float]:
     return {"mean": float(np.mean(most)), "most": float(np.max(most))}
 
 
-def _size(source: Source) -> int:
+def _size(source: ValueSource) -> int:
     return source.window(SIZE, SIZE // SUB_WINDOWS[-1])[0]
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     source = own or of_stream("pingmesh")
     events, size = source.most(scale.events), _size(source)
     contenders = {"mean": paper_aomg(), "default": default_aomg()}
@@ -107,7 +109,7 @@ def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
     return pieces
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     source = own or of_stream("pingmesh")
     size = _size(source)
     periods = [size // parts for parts in SUB_WINDOWS]
@@ -124,9 +126,9 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
         if own is None and offset == "paper":
             rows.append([title, "paper", *_pairs(PAPER_SAMPLED, [None] * len(periods))])
     rows.append(["AOMG (default)", "here", *_pairs(_errors(found, "default"), [0] * len(periods))])
-    columns = [Column("method"), Column("")]
+    columns = [TableColumn("method"), TableColumn("")]
     for period in periods:
-        columns += [Column(f"{period:,}", 2, "%"), Column(f"{period:,} entries")]
+        columns += [TableColumn(f"{period:,}", 2, "%"), TableColumn(f"{period:,} entries")]
     table = Table(
         f"Value error of Q{QUANTILE} on {source.title}, window {size:,}, and the entries that a window keeps for it",
         columns,
@@ -152,8 +154,8 @@ def _entries(size: int, parts: int, fraction: float) -> int:
     return tail_sizes(query, Decimal(QUANTILE), query.period).top * parts
 
 
-def _space(found: Found, source: Source, size: int, periods: list[int]) -> Table:
-    columns = [Column("method"), *(Column(f"{period:,}") for period in periods)]
+def _space(found: Found, source: ValueSource, size: int, periods: list[int]) -> Table:
+    columns = [TableColumn("method"), *(TableColumn(f"{period:,}") for period in periods)]
     rows: list[list[Cell]] = []
     for name in ("mean", *(f"top-{fraction}" for fraction in FRACTIONS), "default"):
         parts = [found[f"{name}-{parts}"]["variables_by_part"] for parts in SUB_WINDOWS]

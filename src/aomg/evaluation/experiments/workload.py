@@ -25,8 +25,8 @@ from aomg.evaluation.experiment import Experiment, Found, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure, ranks
 from aomg.evaluation.measure.contenders import default_aomg
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, Values, of_stream
-from aomg.evaluation.outcome import Cell, Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import Values, ValueSource, of_stream
+from aomg.evaluation.outcome import Cell, Claim, Outcome, Plot, Series, Table, TableColumn
 
 SIZE = 131_072
 STREAMS = ("pingmesh", "search", "taxi", "normal", "uniform", "host_resources", "drift", "bursts")
@@ -38,15 +38,15 @@ HOUR = 10_000_000
 _MOST_WINDOWS, _SHUFFLES, _EVALUATED = 12, 3, 64
 
 
-def _sources(own: Source | None) -> list[Source]:
+def _sources(own: ValueSource | None) -> list[ValueSource]:
     return [own] if own is not None else [*map(of_stream, STREAMS), of_stream("ar1", psi=0.8)]
 
 
-def _size(source: Source) -> int:
+def _size(source: ValueSource) -> int:
     return source.window(SIZE, SIZE // SUB_WINDOWS[-1])[0]
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     pieces = []
     for source in _sources(own):
         events = source.most(scale.events)
@@ -56,12 +56,12 @@ def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
     return pieces
 
 
-def _studied(source: Source, size: int, events: int) -> dict[str, Any]:
+def _studied(source: ValueSource, size: int, events: int) -> dict[str, Any]:
     found = profile(source, size, events)
     return {"profile": found, "errors": errors(source, size, events, found["digits"])}
 
 
-def profile(source: Source, size: int, events: int) -> dict[str, Any]:
+def profile(source: ValueSource, size: int, events: int) -> dict[str, Any]:
     """What the insights are about, as means over up to twelve windows that share nothing."""
     values = source.values(events)
     starts = np.unique(np.linspace(0, events // size - 1, _MOST_WINDOWS).astype(int)) * size
@@ -148,7 +148,7 @@ def _known(numbers: Any) -> list[float | None]:
     return [float(number) if np.isfinite(number) else None for number in numbers]
 
 
-def errors(source: Source, size: int, events: int, digits: int | None) -> dict[str, Any]:
+def errors(source: ValueSource, size: int, events: int, digits: int | None) -> dict[str, Any]:
     """Mean and worst value errors of each method at each judged period, with the settings that the verdict names."""
     contenders = {
         "mean": default_aomg(digits=digits, few_k=None, guarantee=False),
@@ -178,7 +178,7 @@ def _hour(events: int) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class StreamVerdict:
     """What the rule says of a stream."""
 
     least: dict[int, str]
@@ -220,7 +220,7 @@ class Verdict:
         return size // good
 
 
-def verdict(found: dict[str, Any], errors: dict[str, Any]) -> Verdict:
+def verdict(found: dict[str, Any], errors: dict[str, Any]) -> StreamVerdict:
     """Apply the rule of this module to what was measured."""
     least = {}
     for parts in JUDGED:
@@ -228,7 +228,7 @@ def verdict(found: dict[str, Any], errors: dict[str, Any]) -> Verdict:
         met = [m for m in METHODS[:-1] if all(error is None or error <= AIM for error in at[m]["mean"])]
         least[parts] = met[0] if met else METHODS[-1]
     spreads = [found["spread"][str(parts)]["ratio"][q] for parts in JUDGED for q in (0, 1)]
-    return Verdict(
+    return StreamVerdict(
         least,
         2 * found["sub_distinct_chosen"] < 1,
         all(spread is None or spread <= SPREAD for spread in spreads),
@@ -237,7 +237,7 @@ def verdict(found: dict[str, Any], errors: dict[str, Any]) -> Verdict:
     )
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
     sources = _sources(own)
     profiles = {source.title: found[source.name]["profile"] for source in sources}
     measured = {source.title: found[source.name]["errors"] for source in sources}
@@ -263,14 +263,14 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     return Outcome(tables, plots, findings, _claims(found["hour"]) if own is None else ())
 
 
-def _verdict_table(verdicts: dict[str, Verdict], measured: dict[str, Any], sizes: dict[str, int]) -> Table:
-    columns = [Column("stream"), Column("redundant"), Column("self-similar"), Column("heavy tail")]
-    columns += [Column(f"least at N/{parts}") for parts in JUDGED]
+def _verdict_table(verdicts: dict[str, StreamVerdict], measured: dict[str, Any], sizes: dict[str, int]) -> Table:
+    columns = [TableColumn("stream"), TableColumn("redundant"), TableColumn("self-similar"), TableColumn("heavy tail")]
+    columns += [TableColumn(f"least at N/{parts}") for parts in JUDGED]
     columns += [
-        Column("suits"),
-        Column("least settings"),
-        Column("down to a period of"),
-        Column("envelope, worst", 2, "%"),
+        TableColumn("suits"),
+        TableColumn("least settings"),
+        TableColumn("down to a period of"),
+        TableColumn("envelope, worst", 2, "%"),
     ]
     rows: list[list[Cell]] = []
     for title, at in verdicts.items():
@@ -291,10 +291,19 @@ def _size_of(sizes: dict[str, int]) -> str:
 
 
 def _insights(profiles: dict[str, Any], sizes: dict[str, int]) -> Table:
-    columns = [Column("stream"), Column("windows"), Column("distinct", 2, "%"), Column("at 3 digits", 2, "%")]
-    columns += [Column("sub-window: distinct", 2, "%"), Column("sub-window: at 3 digits", 2, "%")]
-    columns += [Column("Q0.9 / Q0.5", 2), Column("Q0.999 / Q0.5", 2), Column("Q0.5 + 0.1 % of ranks", 2, "%")]
-    columns += [Column("Q0.999 - 0.1 % of ranks", 2, "%"), Column("tail in one sub-window", 0, "%")]
+    columns = [
+        TableColumn("stream"),
+        TableColumn("windows"),
+        TableColumn("distinct", 2, "%"),
+        TableColumn("at 3 digits", 2, "%"),
+    ]
+    columns += [TableColumn("sub-window: distinct", 2, "%"), TableColumn("sub-window: at 3 digits", 2, "%")]
+    columns += [
+        TableColumn("Q0.9 / Q0.5", 2),
+        TableColumn("Q0.999 / Q0.5", 2),
+        TableColumn("Q0.5 + 0.1 % of ranks", 2, "%"),
+    ]
+    columns += [TableColumn("Q0.999 - 0.1 % of ranks", 2, "%"), TableColumn("tail in one sub-window", 0, "%")]
     rows: list[list[Cell]] = []
     for title, at in profiles.items():
         shares = [100 * at[key] for key in ("distinct", "distinct_3", "sub_distinct", "sub_distinct_3")]
@@ -307,8 +316,13 @@ def _insights(profiles: dict[str, Any], sizes: dict[str, int]) -> Table:
 
 
 def _spread_table(profiles: dict[str, Any], sizes: dict[str, int]) -> Table:
-    columns = [Column("stream"), Column("quantile"), Column("spread at N/8", 3, "%"), Column("shuffled", 3, "%")]
-    columns += [Column(f"ratio at N/{parts}", 2) for parts in SUB_WINDOWS[::-1]]
+    columns = [
+        TableColumn("stream"),
+        TableColumn("quantile"),
+        TableColumn("spread at N/8", 3, "%"),
+        TableColumn("shuffled", 3, "%"),
+    ]
+    columns += [TableColumn(f"ratio at N/{parts}", 2) for parts in SUB_WINDOWS[::-1]]
     rows: list[list[Cell]] = []
     for title, at in profiles.items():
         for q, quantile in enumerate(QUANTILES):
@@ -321,8 +335,8 @@ def _spread_table(profiles: dict[str, Any], sizes: dict[str, int]) -> Table:
 
 
 def _error_table(measured: dict[str, Any], sizes: dict[str, int]) -> Table:
-    columns = [Column("stream"), Column("period"), Column("method")]
-    columns += [Column(f"Q{quantile}", 2, "%") for quantile in QUANTILES] + [Column("worst", 2, "%")]
+    columns = [TableColumn("stream"), TableColumn("period"), TableColumn("method")]
+    columns += [TableColumn(f"Q{quantile}", 2, "%") for quantile in QUANTILES] + [TableColumn("worst", 2, "%")]
     rows: list[list[Cell]] = []
     for title, at in measured.items():
         for parts in JUDGED:
@@ -332,7 +346,7 @@ def _error_table(measured: dict[str, Any], sizes: dict[str, int]) -> Table:
     return Table(f"Value errors of each method, windows of {_size_of(sizes)}", columns, rows)
 
 
-def _sentence(title: str, at: Verdict, profile: dict[str, Any], measured: dict[str, Any], size: int) -> str:
+def _sentence(title: str, at: StreamVerdict, profile: dict[str, Any], measured: dict[str, Any], size: int) -> str:
     """The verdict with its reasons."""
     share, digits = 100 * profile["sub_distinct_chosen"], f"{at.digits} digits" if at.digits else "full resolution"
     reasons = [

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.evaluation.measure.contenders import Contender, Runner
-from aomg.evaluation.measure.source import Source, Values
+from aomg.evaluation.measure.source import Values, ValueSource
 from aomg.policies import PolicyOperator
 
 QUANTILES = ("0.5", "0.9", "0.99", "0.999")
@@ -53,7 +53,7 @@ def exact(window: Values, quantiles: tuple[str, ...]) -> npt.NDArray[np.float64]
 
 
 @lru_cache(maxsize=8)
-def exact_answers(source: Source, windows: Windows, quantiles: tuple[str, ...]) -> npt.NDArray[np.float64]:
+def exact_answers(source: ValueSource, windows: Windows, quantiles: tuple[str, ...]) -> npt.NDArray[np.float64]:
     """The exact quantiles of every evaluated window: a row for each. Remembered, for all rivals ask for the same."""
     values = source.values(windows.events)
     answers = [exact(values[end - windows.size : end], quantiles) for end in windows.ends]
@@ -109,7 +109,7 @@ def _stops(runner: Runner, windows: Windows) -> Iterator[int]:
 
 def measure(
     contender: Contender,
-    source: Source,
+    source: ValueSource,
     windows: Windows,
     quantiles: tuple[str, ...] = QUANTILES,
     by_rank: bool = False,

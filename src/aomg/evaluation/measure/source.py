@@ -33,7 +33,7 @@ class DataError(AomgError, ValueError):
 
 
 @dataclass(frozen=True)
-class Source:
+class ValueSource:
     """Values in the order in which they came."""
 
     name: str
@@ -66,10 +66,10 @@ class Source:
         return sub_windows * period, period
 
 
-def of_stream(name: str, seed: int = 1, **parameters: Any) -> Source:
-    """Return the source of a named stream, see `aomg.streams.named`."""
+def of_stream(name: str, seed: int = 1, **parameters: Any) -> ValueSource:
+    """Return the source of a named stream, see `aomg.streams.catalog`."""
     text = ", ".join(f"{key}={value}" for key, value in parameters.items())
-    return Source(
+    return ValueSource(
         "-".join([name, *(f"{key}-{value}" for key, value in parameters.items())]),
         f"{TITLES.get(name, name)}{f' ({text})' if text else ''}",
         lambda events, start: _stream_values(name, seed, tuple(parameters.items()), events, start),
@@ -99,7 +99,7 @@ def _stream_values(name: str, seed: int, parameters: tuple[tuple[str, Any], ...]
     return values
 
 
-def of_file(path: Path, column: str | None) -> Source:
+def of_file(path: Path, column: str | None) -> ValueSource:
     """Return the source of a column of a Parquet, CSV or JSON lines file.
 
     Raises DataError with what to do where it cannot be read, has no such column, or holds no numbers.
@@ -129,7 +129,7 @@ def of_file(path: Path, column: str | None) -> Source:
     if values.size < FEWEST:
         raise DataError(f"{path.name} has {values.size:,} finite values in {column!r}; at least {FEWEST:,} are needed")
     identity = hashlib.blake2b(values.tobytes(), digest_size=8).hexdigest()
-    return Source(
+    return ValueSource(
         path.stem,
         f"{path.name}, {column}",
         lambda events, start: values[start : start + events],

@@ -12,7 +12,7 @@ from aomg.errors import InputError, SettingsError
 from aomg.evaluation.measure.accuracy import QUANTILES
 from aomg.evaluation.measure.contenders import Contender, Runner
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, Values
+from aomg.evaluation.measure.source import Values, ValueSource
 
 FEWEST_EVENTS = 16_000_000  # of a round: more than any cache holds
 _EVENTS_A_SECOND = 2_000_000  # the time of a turn is what a slow contender takes for the scale's events,
@@ -42,13 +42,15 @@ class Course:
     seconds: float = math.inf
 
 
-def course_of(scale: Scale, source: Source, size: int, period: int) -> Course:
+def course_of(scale: Scale, source: ValueSource, size: int, period: int) -> Course:
     """Return the course of a window at a scale: at least some millions of events, if the source has them."""
     events = source.most(size + max(scale.events, FEWEST_EVENTS)) - size
     return Course(size, period, events, QUANTILES, min(scale.events / _EVENTS_A_SECOND, _MOST_SECONDS))
 
 
-def race(contenders: Sequence[Contender], source: Source, course: Course, rounds: int) -> dict[str, dict[str, Any]]:
+def race(
+    contenders: Sequence[Contender], source: ValueSource, course: Course, rounds: int
+) -> dict[str, dict[str, Any]]:
     """Million events a second of each contender, by its title: the best round, every round, and events of the best.
 
     A window and two periods are pushed first and not timed: all is compiled and sub-windows expire. Then contenders
@@ -60,7 +62,7 @@ def race(contenders: Sequence[Contender], source: Source, course: Course, rounds
 
 
 def races(
-    contenders: Sequence[Contender], source: Source, courses: Sequence[Course], rounds: int, through: int = 0
+    contenders: Sequence[Contender], source: ValueSource, courses: Sequence[Course], rounds: int, through: int = 0
 ) -> list[dict[str, dict[str, Any]]]:
     """The same on several courses, which take turns as well: what disturbs the machine disturbs all of them.
 
@@ -82,7 +84,7 @@ def races(
     return [{title: _told(own) for title, own in of_course.items() if len(own) == expected} for of_course in turns]
 
 
-def _field(contenders: Sequence[Contender], source: Source, course: Course) -> dict[str, Runner]:
+def _field(contenders: Sequence[Contender], source: ValueSource, course: Course) -> dict[str, Runner]:
     runners: dict[str, Runner] = {}
     for contender in contenders:
         with suppress(InputError, SettingsError, _TooSlowError):
@@ -105,7 +107,7 @@ class _TooSlowError(Exception):
     """A contender that would spend hours on filling a window."""
 
 
-def _filled(contender: Contender, source: Source, course: Course) -> Runner:
+def _filled(contender: Contender, source: ValueSource, course: Course) -> Runner:
     """A contender that has seen the first window and two periods."""
     runner = contender.start(course.size, course.period, course.quantiles)
     spent, seen, patience = 0.0, 0, _FILLING_SECONDS + course.size / _FILLING
@@ -121,7 +123,7 @@ def _filled(contender: Contender, source: Source, course: Course) -> Runner:
     return runner
 
 
-def _chunks(source: Source, start: int, end: int) -> Iterator[Values]:
+def _chunks(source: ValueSource, start: int, end: int) -> Iterator[Values]:
     for one, other in pairwise([*range(start, end, _CHUNK), end]):
         yield source.take(other - one, one)
 
@@ -157,7 +159,7 @@ def _seconds(runner: Runner, values: Values) -> float:
 def _go_through(
     fields: Sequence[dict[str, Runner]],
     turns: Sequence[dict[str, list[Turn]]],
-    source: Source,
+    source: ValueSource,
     courses: Sequence[Course],
     through: int,
 ) -> None:

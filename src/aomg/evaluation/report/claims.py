@@ -1,7 +1,7 @@
 """Every claim of the paper, what was measured here, and whether it holds."""
 
 from aomg.evaluation import experiment, names
-from aomg.evaluation.outcome import Claim, Column, Table, tally
+from aomg.evaluation.outcome import Claim, Table, TableColumn, tally
 from aomg.evaluation.run import EvaluationError, Run, Watch
 
 
@@ -19,7 +19,7 @@ def check(run: Run, watch: Watch | None = None) -> tuple[Table, list[Claim]]:
         raise EvaluationError("the paper's claims are about its own streams: check them without --data")
     found = [(name, claim) for name in makers() for claim in run.outcome(experiment(name), watch).claims]
     rows = [[name, claim.name, claim.paper, claim.measured, claim.verdict, claim.reason] for name, claim in found]
-    columns = [Column(name) for name in ("experiment", "claim", "paper", "measured", "verdict", "reason")]
+    columns = [TableColumn(name) for name in ("experiment", "claim", "paper", "measured", "verdict", "reason")]
     claims = [claim for _, claim in found]
     table = Table("The paper's claims", columns, rows, f"{tally(claims)}; the scale is {run.scale.name}.")
     return table, claims

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from aomg.errors import SettingsError
-from aomg.evaluation.files import Result, csv_of
+from aomg.evaluation.files import ExperimentResult, csv_of
 from aomg.evaluation.machine import facts_of_all, part_read
 from aomg.evaluation.outcome import Claim, Plot, Table, tally
 from aomg.evaluation.report.definitions import METHODS
@@ -41,7 +41,7 @@ def own(name: str) -> str:
     return resources("aomg.evaluation.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def page(results: Sequence[Result]) -> str:
+def page(results: Sequence[ExperimentResult]) -> str:
     """The whole report. About 5 MB, of which Plotly is nearly all."""
     about = results[-1].about
     data = about["data"]
@@ -98,7 +98,9 @@ def _opening(about: dict[str, Any]) -> str:
     return f"{what} Measured {about['date']} at the {about['scale']['name']} scale on {about['cpu']}."
 
 
-def _summary(results: Sequence[Result], claims: Sequence[tuple[Result, Claim]], about: dict[str, Any]) -> str:
+def _summary(
+    results: Sequence[ExperimentResult], claims: Sequence[tuple[ExperimentResult, Claim]], about: dict[str, Any]
+) -> str:
     """How many claims hold, and which do not; or, with none, what was asked."""
     lines = []
     if claims:
@@ -125,7 +127,7 @@ def _summary(results: Sequence[Result], claims: Sequence[tuple[Result, Claim]], 
     return f'<section id="summary"><h2>Summary</h2>{"".join(lines)}</section>\n'
 
 
-def _section(result: Result) -> str:
+def _section(result: ExperimentResult) -> str:
     """One experiment: its question, what was found in sentences, then tables, plots and claims."""
     outcome = result.outcome
     where = f"In the paper: {result.paper}." if result.paper else "Not in the paper: a question of ours."

@@ -9,12 +9,12 @@ from typing import Any
 
 from aomg.evaluation import experiment
 from aomg.evaluation.experiment import Found
-from aomg.evaluation.experiments import frontier, policies_on_a_stream, table2
+from aomg.evaluation.experiments import frontier, policy_comparison, table2
 from aomg.evaluation.measure.accuracy import QUANTILES
 from aomg.evaluation.measure.contenders import PAPERS_RIVALS, TITLES
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
-from aomg.evaluation.outcome import Cell, Column, Outcome, Table
+from aomg.evaluation.measure.source import ValueSource, of_stream
+from aomg.evaluation.outcome import Cell, Outcome, Table, TableColumn
 from aomg.evaluation.run import EvaluationError, Run, Watch
 
 OURS = (frontier.DEFAULT, frontier.PAPER)
@@ -86,11 +86,11 @@ def _standings(run: Run, watch: Watch | None) -> Iterator[_Standing]:
     titles = {memory.title: of_stream("host_resources").title}
     for name, source in (("taxi", of_stream("taxi")), ("host", memory), ("host", cpu)):
         known = replace(source, title=titles.get(source.title, source.title))
-        yield from _standings_of(name, known, QUANTILES, policies_on_a_stream.measured(found[name], source))
+        yield from _standings_of(name, known, QUANTILES, policy_comparison.measured(found[name], source))
 
 
 def _standings_of(
-    name: str, source: Source, quantiles: Sequence[str], told: Mapping[str, Mapping[str, Any]]
+    name: str, source: ValueSource, quantiles: Sequence[str], told: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[_Standing]:
     """All quantities that were measured of every form of AOMG: of errors by rank, only some experiments have any."""
     by_what: dict[str, dict[str, float | None]] = {}
@@ -119,7 +119,7 @@ def _found(run: Run, name: str, watch: Watch | None) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     asked = experiment(name)
 
-    def keep(found: Found, scale: Scale, own: Source | None) -> Outcome:
+    def keep(found: Found, scale: Scale, own: ValueSource | None) -> Outcome:
         kept.update(found)
         return asked.outcome(found, scale, own)
 
@@ -148,7 +148,7 @@ def _summary(told: Sequence[Loss]) -> Table:
         "is smaller on",
         "is faster on",
     )
-    return Table("Rivals that do better", [Column(name) for name in columns], rows)
+    return Table("Rivals that do better", [TableColumn(name) for name in columns], rows)
 
 
 def _cases(told: Sequence[Loss], ours: str) -> Table:
@@ -160,7 +160,7 @@ def _cases(told: Sequence[Loss], ours: str) -> Table:
     for (stream, what), group in groups.items():
         better = [f"{one.rival} {_number(one.theirs, what)}" for one in group]
         rows.append([stream, what, _number(group[0].own, what), "; ".join(better)])
-    columns = [Column("stream"), Column("what"), Column(ours), Column("better")]
+    columns = [TableColumn("stream"), TableColumn("what"), TableColumn(ours), TableColumn("better")]
     return Table(f"Every case in which a rival does better than {ours}", columns, rows)
 
 

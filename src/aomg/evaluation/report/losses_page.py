@@ -10,14 +10,14 @@ from pathlib import Path
 
 from aomg.errors import AomgError
 from aomg.evaluation import experiment, names
-from aomg.evaluation.files import Result, read
+from aomg.evaluation.files import ExperimentResult, read
 from aomg.evaluation.measure.scale import Scale
 from aomg.evaluation.report.losses import EXPERIMENTS, Loss, losses, tables
 from aomg.evaluation.report.markdown import between_marks, claimed, rows
 from aomg.evaluation.run import EvaluationError, Run, put
 
 
-def filled(page: str, told: Sequence[Loss], results: Sequence[Result]) -> str:
+def filled(page: str, told: Sequence[Loss], results: Sequence[ExperimentResult]) -> str:
     """The page with the losses and the claims that do not hold between its marks."""
     failing = [
         (f"results/{result.name}", claim) for result in results for claim in result.outcome.claims if claim.fails
@@ -31,7 +31,7 @@ def filled(page: str, told: Sequence[Loss], results: Sequence[Result]) -> str:
     return page
 
 
-def run_of(folder: Path, results: Sequence[Result]) -> Run:
+def run_of(folder: Path, results: Sequence[ExperimentResult]) -> Run:
     """The run that the results are of. Raises EvaluationError if there are several, or if it is not complete."""
     scales = {Scale(**result.about["scale"]) for result in results}
     if len(scales) != 1:

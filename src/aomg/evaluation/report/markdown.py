@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aomg.errors import AomgError
 from aomg.evaluation import names
-from aomg.evaluation.files import Result, read
+from aomg.evaluation.files import ExperimentResult, read
 from aomg.evaluation.machine import facts, facts_of_all
 from aomg.evaluation.outcome import Claim, Plot, Table, tally
 from aomg.evaluation.report.definitions import METHODS
@@ -21,7 +21,7 @@ from aomg.evaluation.run import EvaluationError, put
 _WRITTEN = "<!-- written by make evaluation: edit the experiment instead -->\n"
 
 
-def pages(results: Sequence[Result], draw: Callable[[Sequence[Plot]], list[str]] = svgs) -> dict[str, str]:
+def pages(results: Sequence[ExperimentResult], draw: Callable[[Sequence[Plot]], list[str]] = svgs) -> dict[str, str]:
     """The content of every file, by its name: Markdown and SVG."""
     drawn = iter(draw([plot for result in results for plot in result.outcome.plots]))
     found = {"README.md": index(results)}
@@ -31,7 +31,7 @@ def pages(results: Sequence[Result], draw: Callable[[Sequence[Plot]], list[str]]
     return found
 
 
-def page(result: Result) -> str:
+def page(result: ExperimentResult) -> str:
     """One result."""
     outcome = result.outcome
     where = f"In the paper: {result.paper}." if result.paper else "Not in the paper: a question of ours."
@@ -55,7 +55,7 @@ def page(result: Result) -> str:
     return "\n".join(parts)
 
 
-def index(results: Sequence[Result]) -> str:
+def index(results: Sequence[ExperimentResult]) -> str:
     """The first page: all results, all claims, the methods and the machine."""
     if not results:
         raise EvaluationError("there are no results: run aomg evaluate first")
@@ -104,7 +104,7 @@ def between_marks(page: str, name: str, text: str) -> str:
     return f"{page.partition(begin)[0]}{begin}\n{text}{end}{page.partition(end)[2]}"
 
 
-def _pictures(result: Result) -> list[tuple[str, Plot]]:
+def _pictures(result: ExperimentResult) -> list[tuple[str, Plot]]:
     return [(f"{result.name}-{number}.svg", plot) for number, plot in enumerate(result.outcome.plots, 1)]
 
 

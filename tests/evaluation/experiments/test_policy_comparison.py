@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from aomg.errors import SettingsError
-from aomg.evaluation.experiments import host, policies_on_a_stream, taxi
+from aomg.evaluation.experiments import host, policy_comparison, taxi
 from aomg.evaluation.measure.scale import Scale
 from aomg.evaluation.measure.source import of_stream
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
-NAMES = [contender.title for contender in policies_on_a_stream.contenders()]
+NAMES = [contender.title for contender in policy_comparison.contenders()]
 MEMORY, CPU = "host_resources-resource-memory", "host_resources-resource-cpu"
 
 
@@ -99,7 +99,7 @@ def test_a_policy_without_its_library_is_left_out(monkeypatch):
     def measure(*args, **more):
         raise SettingsError("install it")
 
-    monkeypatch.setattr(policies_on_a_stream, "measure", measure)
+    monkeypatch.setattr(policy_comparison, "measure", measure)
     piece = next(p for p in taxi.EXPERIMENT.pieces(TINY, None) if p.name == "taxi-kll")
     assert piece.run() is None
     told = taxi.EXPERIMENT.outcome(found("taxi", without=("KLL",)), TINY, None)

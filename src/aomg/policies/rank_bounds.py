@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from aomg.errors import InputError
+from aomg.policies.base import Integers, Values
 from aomg.policies.kernels.gk import merge_steps, select_ranks
-from aomg.policies.verbs import Integers, Values
 
 
 def refuse_epsilon(epsilon: float) -> None:
@@ -22,34 +22,34 @@ def refuse_epsilon(epsilon: float) -> None:
         raise InputError(f"epsilon={epsilon!r} must lie in (0, 1): the rank error, as a share of the window")
 
 
-class Ranked(NamedTuple):
+class RankBounds(NamedTuple):
     """Ascending values and their steps, a row each. Each column adds up to the elements that are described."""
 
     values: Values
     steps: Integers
 
 
-NOTHING = Ranked(np.empty(0), np.empty((0, 2), np.int64))
+NOTHING = RankBounds(np.empty(0), np.empty((0, 2), np.int64))
 _NONE_TOO_OLD = np.iinfo(np.int64).min
 
 
-def each_exact(values: Values) -> Ranked:
+def each_exact(values: Values) -> RankBounds:
     """Sorted values that stand for themselves."""
-    return Ranked(values, np.ones((values.size, 2), np.int64))
+    return RankBounds(values, np.ones((values.size, 2), np.int64))
 
 
-def merged(parts: Sequence[Ranked]) -> Ranked:
+def merged(parts: Sequence[RankBounds]) -> RankBounds:
     """All parts in one order, the shortest merged first: O(M) where lengths double, O(kM) at worst."""
     whole = NOTHING
     for part in sorted(parts, key=lambda part: part.values.size):
         size = whole.values.size + part.values.size
-        out = Ranked(np.empty(size), np.empty((size, 2), np.int64))
+        out = RankBounds(np.empty(size), np.empty((size, 2), np.int64))
         merge_steps(*whole, *part, *out, _NONE_TOO_OLD)
         whole = out
     return whole
 
 
-def select(ranks: Integers, one: Ranked, other: Ranked = NOTHING, lift: int = 0) -> Values:
+def select(ranks: Integers, one: RankBounds, other: RankBounds = NOTHING, lift: int = 0) -> Values:
     """For each rank, in any order, the value of the union whose bounds are closest to it. O(M).
 
     The largest rank of every value is taken to be higher by `lift`: so many elements may come before it, unseen.
@@ -60,7 +60,7 @@ def select(ranks: Integers, one: Ranked, other: Ranked = NOTHING, lift: int = 0)
     return found
 
 
-class Live:
+class LiveBounds:
     """The steps of all live summaries in one order, so that a query sorts nothing.
 
     `columns` is the number of columns of their steps. O(M) for each that enters or leaves, or for both at once.
@@ -72,13 +72,13 @@ class Live:
         self._spare = self._room(1024, columns + 1)
 
     @staticmethod
-    def _room(size: int, columns: int) -> Ranked:
-        return Ranked(np.empty(size), np.empty((size, columns), np.int64))
+    def _room(size: int, columns: int) -> RankBounds:
+        return RankBounds(np.empty(size), np.empty((size, columns), np.int64))
 
     def __len__(self) -> int:
         return self._size
 
-    def add(self, summary: Ranked, start: int, oldest: int = 0) -> None:
+    def add(self, summary: RankBounds, start: int, oldest: int = 0) -> None:
         """Let a summary in that starts at a position, and out those that start before `oldest`."""
         most = self._size + summary.values.size
         if most > self._spare.values.size:
@@ -91,9 +91,9 @@ class Live:
         """Let out the summaries that start before `oldest`."""
         self.add(self._room(0, self._now.steps.shape[1] - 1), 0, oldest)
 
-    def entries(self) -> Ranked:
+    def entries(self) -> RankBounds:
         """All entries; the last column of their steps is where their summary starts."""
-        return Ranked(self._now.values[: self._size], self._now.steps[: self._size])
+        return RankBounds(self._now.values[: self._size], self._now.steps[: self._size])
 
     @property
     def nbytes(self) -> int:

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from aomg import generate
 from aomg.cli import app
-from aomg.generate import GenerateError, count
+from aomg.generator import GenerateError, count
 from aomg.streams import named, names
 
 runner = CliRunner(env={"COLUMNS": "100"})

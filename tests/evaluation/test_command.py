@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 import aomg.evaluation
 from aomg import streams
 from aomg.cli import app
-from aomg.evaluation import evaluate, files
+from aomg.evaluation import command, files
 from aomg.evaluation.experiment import Piece
 from aomg.evaluation.measure.scale import FULL, QUICK, STANDARD
-from aomg.evaluation.outcome import Claim, Column, Outcome, Table
+from aomg.evaluation.outcome import Claim, Outcome, Table, TableColumn
 from aomg.evaluation.report import html as report
 from aomg.evaluation.report import markdown, terminal
 from aomg.evaluation.report.losses_page import filled
@@ -76,7 +76,7 @@ def test_every_experiment_is_written_to_files_and_shown(tmp_path, experiments):
 
 def test_a_table_that_is_too_wide_goes_on_below_with_its_first_column():
     rows = [["a stream", *range(1_000_000, 1_000_010)]]
-    table = Table("Wide", [Column("stream"), *(Column(f"c{n}") for n in range(10))], rows)
+    table = Table("Wide", [TableColumn("stream"), *(TableColumn(f"c{n}") for n in range(10))], rows)
     assert parts(table, 200) == [list(range(11))]
     groups = parts(table, 60)
     assert len(groups) > 1 and all(group[0] == 0 for group in groups)
@@ -110,7 +110,7 @@ def test_fewer_tables_than_before_leave_none_of_the_old(tmp_path, experiments):
 
 
 def test_the_scales_are_the_three():
-    assert [evaluate.scale_of(*asked) for asked in ((True, False), (False, False), (False, True))] == [
+    assert [command.scale_of(*asked) for asked in ((True, False), (False, False), (False, True))] == [
         QUICK,
         STANDARD,
         FULL,
@@ -241,7 +241,7 @@ def test_a_file_of_ones_own_is_evaluated(data, file):
 
 
 def test_of_a_long_file_it_is_said_which_part_is_evaluated(data, experiments, monkeypatch):
-    monkeypatch.setattr(evaluate, "QUICK", replace(QUICK, events=8_000))
+    monkeypatch.setattr(command, "QUICK", replace(QUICK, events=8_000))
     asked = ("--data", data / "mine.csv", "--value", "rtt_us", "--out", data / "out")
     result = aomg_evaluate("--quick", *asked)
     said = "the first 8,000 of 20,000 values (guarantee reads all of them; --full takes 20,000)"

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from aomg.errors import AomgError
 from aomg.streams import BLOCK, Podsets, Stream, named, names
-from aomg.streams.named import parameters_of
+from aomg.streams.catalog import parameters_of
 from aomg.whole_numbers import count_of
 
 FORMATS = ("parquet", "csv", "jsonl")
@@ -31,7 +31,7 @@ class GenerateError(AomgError, ValueError):
 
 
 @dataclass(frozen=True)
-class Target:
+class OutputFiles:
     """Where the events go: one file, or numbered files in a folder."""
 
     folder: Path
@@ -74,7 +74,7 @@ def settings(name: str, given: list[str]) -> dict[str, Any]:
     return found
 
 
-def target(name: str, out: Path, format: str | None, files: int, force: bool) -> Target:
+def output_files(name: str, out: Path, format: str | None, files: int, force: bool) -> OutputFiles:
     """Decide on the files: one if `out` ends in a format, else numbered ones in the folder `out`.
 
     Refuses to replace anything unless `force`.
@@ -90,10 +90,10 @@ def target(name: str, out: Path, format: str | None, files: int, force: bool) ->
         raise GenerateError(f"{out} is there already; give another name, or --force to replace it")
     if format not in (None, suffix):
         raise GenerateError(f"{out} ends in .{suffix} but the format is {format}; leave out one of the two")
-    return Target(out.parent, (out.name,), suffix)
+    return OutputFiles(out.parent, (out.name,), suffix)
 
 
-def _folder(name: str, out: Path, format: str, files: int, force: bool) -> Target:
+def _folder(name: str, out: Path, format: str, files: int, force: bool) -> OutputFiles:
     if out.exists() and not out.is_dir():
         raise GenerateError(f"{out} is a file; give a folder, or a name that ends in .{' or .'.join(FORMATS)}")
     parts = tuple(f"{name}-{number:05d}.{format}" for number in range(files))
@@ -104,7 +104,7 @@ def _folder(name: str, out: Path, format: str, files: int, force: bool) -> Targe
         )
     ours = re.compile(rf"{name}-\d{{5,}}\.({'|'.join(FORMATS)})")
     stale = tuple(file for file in there if ours.fullmatch(file) and file not in parts)
-    return Target(out, parts, format, stale)
+    return OutputFiles(out, parts, format, stale)
 
 
 # -- the work ----------------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def run(
         raise GenerateError(str(error)) from None
     if not 1 <= files <= events:
         raise GenerateError(f"files is {files} for {events:,} events; each file holds at least one")
-    where = target(name, out, format, files, force)
+    where = output_files(name, out, format, files, force)
     started = time.perf_counter()
     with _progress(console, name, events) as advance:
         try:
@@ -142,7 +142,7 @@ def run(
     _tell(console, stream, name, events, where, time.perf_counter() - started)
 
 
-def _write(stream: Stream | Podsets, events: int, where: Target, advance: Callable[[int], None]) -> None:
+def _write(stream: Stream | Podsets, events: int, where: OutputFiles, advance: Callable[[int], None]) -> None:
     """Write all files under temporary names, then rename them; `advance` hears of each chunk that is written."""
     with ExitStack() as undo:
         _make_folder(where.folder, undo)
@@ -274,7 +274,9 @@ def _progress(console: Console, name: str, events: int) -> Iterator[Callable[[in
         yield lambda done: progress.advance(task, done)
 
 
-def _tell(console: Console, stream: Stream | Podsets, name: str, events: int, where: Target, seconds: float) -> None:
+def _tell(
+    console: Console, stream: Stream | Podsets, name: str, events: int, where: OutputFiles, seconds: float
+) -> None:
     paths = [where.folder / file for file in where.files]
     size = sum(path.stat().st_size for path in paths)
     place = str(paths[0]) if len(paths) == 1 else f"{len(paths)} files in {where.folder}"

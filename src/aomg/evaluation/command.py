@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from aomg.evaluation import Experiment, experiment, files, names
-from aomg.evaluation.files import Result
+from aomg.evaluation.files import ExperimentResult
 from aomg.evaluation.machine import about, part_read
 from aomg.evaluation.measure.scale import FULL, QUICK, STANDARD, Scale
-from aomg.evaluation.measure.source import Source, of_file
+from aomg.evaluation.measure.source import ValueSource, of_file
 from aomg.evaluation.outcome import Claim, Outcome
 from aomg.evaluation.report import claims, terminal
 from aomg.evaluation.report import html as report
@@ -36,14 +36,14 @@ def scale_of(quick: bool, full: bool) -> Scale:
     return QUICK if quick else FULL if full else STANDARD
 
 
-def source_of(data: Path | None, value: str | None) -> Source | None:
+def source_of(data: Path | None, value: str | None) -> ValueSource | None:
     """The file and column that were asked for; None if it is the paper's streams."""
     if data is None and value is not None:
         raise EvaluationError(f"--value {value} is a column of a file: give the file too, with --data FILE")
     return None if data is None else of_file(data, value)
 
 
-def chosen(console: Console, asked: Sequence[str], source: Source | None) -> list[Experiment]:
+def chosen(console: Console, asked: Sequence[str], source: ValueSource | None) -> list[Experiment]:
     """The experiments that were named, or all; on data of one's own only those that mean something there."""
     found = [experiment(name) for name in dict.fromkeys(asked or names())]
     if source is None:
@@ -73,7 +73,7 @@ def run(
     value: str | None = None,
     out: Path = OUT,
     check: bool = False,
-) -> tuple[list[Result], list[Claim]]:
+) -> tuple[list[ExperimentResult], list[Claim]]:
     """Run experiments and write their results: each as soon as it is there, and the report with all of them.
 
     Gives the results, and all claims if they are to be checked. Raises AomgError with what to do where it cannot be
@@ -98,7 +98,7 @@ def run(
         with terminal.progress(console, missing) as watch:
             for one in experiments:
                 outcome = this.outcome(one, watch)
-                results.append(Result.of(one, outcome, told))
+                results.append(ExperimentResult.of(one, outcome, told))
                 terminal.show(console, one, results[-1].outcome)
                 _write(out, results[-1], this)
     except KeyboardInterrupt:
@@ -109,7 +109,7 @@ def run(
     return results, found
 
 
-def _write(out: Path, result: Result, run: Run) -> None:
+def _write(out: Path, result: ExperimentResult, run: Run) -> None:
     """Write a result, and the report of all results of this run that are in the folder."""
     files.write(out, result)
     put(out / REPORT, report.page(files.read(out, names(), run.identity)))
@@ -119,11 +119,11 @@ def _check(console: Console, run: Run, told: dict[str, Any]) -> list[Claim]:
     table, found = claims.check(run)
     terminal.show_table(console, table)
     question = "Which of the paper's numbers hold here?"
-    files.write(run.folder, Result("claims", table.title, question, "", Outcome([table], claims=found), told))
+    files.write(run.folder, ExperimentResult("claims", table.title, question, "", Outcome([table], claims=found), told))
     return found
 
 
-def as_json(results: Sequence[Result], found: Sequence[Claim], out: Path) -> str:
+def as_json(results: Sequence[ExperimentResult], found: Sequence[Claim], out: Path) -> str:
     """All that was found in one document, for programs."""
     told = {
         "report": str(out / REPORT),

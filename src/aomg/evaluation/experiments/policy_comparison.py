@@ -9,9 +9,9 @@ from aomg.evaluation.experiment import Found, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
 from aomg.evaluation.measure.contenders import MODERN, PAPERS_RIVALS, TITLES, Contender, default_aomg, paper_aomg, rival
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.measure.speed import course_of, race
-from aomg.evaluation.outcome import Column, Plot, Series, Table
+from aomg.evaluation.outcome import Plot, Series, Table, TableColumn
 
 SIZE, PERIOD = 131_072, 16_384
 PAPER, DEFAULT = "AOMG (paper)", "AOMG (default)"
@@ -27,7 +27,7 @@ def contenders() -> list[Contender]:
     return [paper_aomg(), default_aomg(), *(rival(policy) for policy in rivals)]
 
 
-def pieces(scale: Scale, sources: Sequence[Source]) -> list[Piece]:
+def pieces(scale: Scale, sources: Sequence[ValueSource]) -> list[Piece]:
     """One race for each stream, and one measurement of errors for each policy."""
     events = max(scale.events, SIZE)
     found = []
@@ -39,15 +39,15 @@ def pieces(scale: Scale, sources: Sequence[Source]) -> list[Piece]:
     return found
 
 
-def _name(source: Source, title: str) -> str:
+def _name(source: ValueSource, title: str) -> str:
     return f"{source.name}-{title.lower().replace(' ', '-').replace('(', '').replace(')', '')}"
 
 
-def _speeds(source: Source, scale: Scale) -> dict[str, Any]:
+def _speeds(source: ValueSource, scale: Scale) -> dict[str, Any]:
     return race(contenders(), source, course_of(scale, source, SIZE, PERIOD), scale.rounds)
 
 
-def _errors(contender: Contender, source: Source, windows: Windows) -> dict[str, Any] | None:
+def _errors(contender: Contender, source: ValueSource, windows: Windows) -> dict[str, Any] | None:
     """Errors and space; nothing of a policy whose library is missing."""
     try:
         return measure(contender, source, windows, by_rank=True)
@@ -55,7 +55,7 @@ def _errors(contender: Contender, source: Source, windows: Windows) -> dict[str,
         return None
 
 
-def measured(found: Found, source: Source) -> Measured:
+def measured(found: Found, source: ValueSource) -> Measured:
     """Errors, space and throughput of each policy on a stream, but those whose library is missing."""
     speeds = found[f"{source.name}-speed"]
     return {title: {**found[_name(source, title)], "speed": told["best"]} for title, told in speeds.items()}
@@ -66,15 +66,15 @@ def error(told: Measured, title: str, quantile: str) -> float:
     return float(told[title]["value_error"][QUANTILES.index(quantile)])
 
 
-def table(told: Measured, source: Source, papers: Mapping[str, float]) -> Table:
+def table(told: Measured, source: ValueSource, papers: Mapping[str, float]) -> Table:
     """All of a stream in one table; `papers` are the paper's errors at 0.999."""
-    columns = [Column("policy"), *(Column(f"Q{quantile}", 2, "%") for quantile in QUANTILES)]
-    columns += [Column("Q0.999, paper", 2, "%")] if papers else []
+    columns = [TableColumn("policy"), *(TableColumn(f"Q{quantile}", 2, "%") for quantile in QUANTILES)]
+    columns += [TableColumn("Q0.999, paper", 2, "%")] if papers else []
     columns += [
-        Column("worst Q0.999", 2, "%"),
-        Column("variables"),
-        Column("bytes"),
-        Column("throughput", 1, "M events/s"),
+        TableColumn("worst Q0.999", 2, "%"),
+        TableColumn("variables"),
+        TableColumn("bytes"),
+        TableColumn("throughput", 1, "M events/s"),
     ]
     rows: list[list[Any]] = []
     for title, one in told.items():
@@ -85,7 +85,7 @@ def table(told: Measured, source: Source, papers: Mapping[str, float]) -> Table:
     return Table(f"{source.title}: every policy, {SIZE:,} by {PERIOD:,}", columns, rows, note)
 
 
-def plots(told: Measured, source: Source) -> list[Plot]:
+def plots(told: Measured, source: ValueSource) -> list[Plot]:
     """Errors at the ends of what is asked, and throughput."""
     titles = list(told)
     errors = [Series(f"Q{q}", titles, [error(told, title, q) for title in titles]) for q in ("0.5", "0.999")]
@@ -96,7 +96,7 @@ def plots(told: Measured, source: Source) -> list[Plot]:
     ]
 
 
-def findings(told: Measured, source: Source) -> list[str]:
+def findings(told: Measured, source: ValueSource) -> list[str]:
     """Which rivals are nearer than AOMG at 0.999, and which are faster."""
     sentences = []
     rivals = [title for title in told if title not in (PAPER, DEFAULT) and not title.startswith("Exact")]

@@ -1,4 +1,4 @@
-"""Every stream by its name: which there are, and one of them with its parameters."""
+"""Lists all streams, and builds one from its name and parameters."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -26,14 +26,14 @@ def bursts(
     quantile: float = 0.999,
     factor: int = 10,
 ) -> Bursts:
-    """Return a named stream with a burst in every window, see :func:`with_bursts`."""
+    """Return a named stream with a burst in every window; see :func:`with_bursts`."""
     return with_bursts(_plain(of, seed), size, period, quantile, factor)
 
 
 def drifting(
     of: str = "pingmesh", seed: int = 1, day: int = 10_000_000, swing: float = 0.2, trend: float = 0.0
 ) -> Drift:
-    """Return a named stream with a level that changes slowly, see :func:`drift`."""
+    """Return a named stream with a level that changes slowly; see :func:`drift`."""
     return drift(_plain(of, seed), day, swing, trend)
 
 
@@ -52,18 +52,18 @@ _STREAMS: dict[str, tuple[Callable[..., Stream | Podsets], str]] = {
 
 
 def names() -> dict[str, str]:
-    """The name of every stream, and what it is in one line."""
+    """Return the name of every stream with a one-line description."""
     return {name: line for name, (_, line) in _STREAMS.items()}
 
 
 def parameters_of(name: str) -> dict[str, inspect.Parameter]:
-    """The parameters of a stream besides its seed: their types and defaults, by name."""
+    """Return the parameters of a stream except its seed: their types and defaults, by name."""
     known = inspect.signature(_factory(name)).parameters
-    return {given: parameter for given, parameter in known.items() if given != "seed"}
+    return {key: parameter for key, parameter in known.items() if key != "seed"}
 
 
 def named(name: str, seed: int = 1, **parameters: Any) -> Stream | Podsets:
-    """Return the stream of a name.
+    """Return the stream with this name.
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ def named(name: str, seed: int = 1, **parameters: Any) -> Stream | Podsets:
     seed
         Zero or more; streams of different seeds are independent.
     parameters
-        The stream's own, such as ``psi`` of ar1; ``bursts`` and ``drift`` have ``of``, the name of another stream.
+        Those of the stream, such as ``psi`` of ar1. ``bursts`` and ``drift`` have ``of``, the name of another stream.
 
     Raises
     ------
     ValueError
-        If there is no such stream or it has no such parameter; the message says which there are.
+        If there is no such stream or parameter. The message lists the valid ones.
 
     Examples
     --------
@@ -89,10 +89,10 @@ def named(name: str, seed: int = 1, **parameters: Any) -> Stream | Podsets:
     ValueError: there is no stream 'serach'; did you mean search? There are pingmesh, ...
     """
     known = parameters_of(name)
-    for given in parameters:
-        if given not in known:
-            there_are = f"It has {', '.join(known)}" if known else "It has only a seed"
-            raise ValueError(f"{name} has no parameter {given!r}{_near(given, known)} {there_are}")
+    for key in parameters:
+        if key not in known:
+            valid = f"It has {', '.join(known)}" if known else "It has only a seed"
+            raise ValueError(f"{name} has no parameter {key!r}{_near(key, known)} {valid}")
     return _factory(name)(seed=seed, **parameters)
 
 
@@ -107,8 +107,8 @@ def _near(name: str, known: Iterable[str]) -> str:
 
 
 def _plain(name: str, seed: int) -> Stream:
-    """A stream of values: bursts and drift can be put on these."""
+    """Return a stream of values, to which bursts and drift can be added."""
     stream = named(name, seed)
     if isinstance(stream, Podsets):
-        raise ValueError("podsets has events, not values; give another stream")
+        raise ValueError("podsets generates events, not values; give another stream")
     return stream

@@ -1,7 +1,8 @@
-"""Streams whose values are drawn independently of each other from a table of equally likely ranks.
+"""Draws independent values from a distribution that is given by a few quantiles.
 
-A distribution is given by a few quantiles. Between them the logarithm of the value is a straight line over the
-log-odds of the rank: each piece of the body is log-logistic, each piece of the tail is Pareto.
+Between two quantiles the logarithm of the value is linear in the log-odds of the rank: each piece of the body is
+log-logistic, each piece of the tail is Pareto. A value costs 32 random bits and one lookup, in a table of 4 MB that is
+built on first use and shared by all seeds.
 """
 
 from dataclasses import dataclass
@@ -19,16 +20,16 @@ BITS = 20
 
 @dataclass(frozen=True)
 class Distribution:
-    """Some quantiles, and what lies between them.
+    """A distribution, given by some of its quantiles.
 
     Parameters
     ----------
     name
-        Which random numbers are used; streams of two names are independent, with equal seeds too.
+        Selects the random numbers: streams of two names are independent even if their seeds are equal.
     quantiles
-        Pairs of a rank and its value, both ascending; beyond the first and the last the value stays as it is there.
+        Pairs of rank and value, both ascending; constant beyond the first and the last.
     unit
-        Values are multiples of it.
+        All values are multiples of it.
     """
 
     name: str
@@ -37,8 +38,8 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class Drawn(Stream):
-    """Independent values of one distribution. A value costs 32 random bits and one lookup."""
+class DistributionStream(Stream):
+    """A stream of independent values of one distribution."""
 
     distribution: Distribution
     seed: int
@@ -52,14 +53,14 @@ class Drawn(Stream):
         return table(self.distribution).take((bits >> (32 - BITS)).astype(np.intp))
 
 
-def draw(distribution: Distribution, seed: int) -> Drawn:
-    """Return the stream of a seed, zero or more; streams of different seeds are independent."""
-    return Drawn(distribution, checked_seed(seed))
+def draw(distribution: Distribution, seed: int) -> DistributionStream:
+    """Return the stream of a distribution and a seed (zero or more); different seeds give independent streams."""
+    return DistributionStream(distribution, checked_seed(seed))
 
 
 def words(seed: int, name: str, index: int, count: int = BLOCK // 2) -> NDArray[np.uint64]:
-    """Random words for one block of a stream: the same for the same seed, name and block, on every machine."""
-    # Pingmesh came first, and has its block's number for a key: a name of its own would change its values.
+    """Return the random words of one block; they depend on seed, name and block number alone, on every machine."""
+    # Pingmesh is older than the other streams: adding its name to the key would change its values.
     key = (index,) if name == "pingmesh" else (index, crc32(name.encode()))
     source = np.random.Philox(np.random.SeedSequence(seed, spawn_key=key))
     raw: NDArray[np.uint64] = source.random_raw(count)
@@ -67,7 +68,7 @@ def words(seed: int, name: str, index: int, count: int = BLOCK // 2) -> NDArray[
 
 
 def checked_seed(seed: int) -> int:
-    """Return the seed, or refuse one below zero."""
+    """Return the seed; raise ValueError if it is negative."""
     if seed < 0:
         raise ValueError(f"seed is {seed}; give zero or a positive number")
     return seed
@@ -75,7 +76,7 @@ def checked_seed(seed: int) -> int:
 
 @cache
 def table(distribution: Distribution) -> NDArray[np.int32]:
-    """Value of each of the 2**20 equally likely ranks; built once, in some 50 ms, for all seeds."""
+    """Return the value of each of the 2**20 equally likely ranks. Built once, in about 50 ms."""
     ranks = (np.arange(1 << BITS) + 0.5) / (1 << BITS)
     known, values_there = np.array(distribution.quantiles).T
     values = np.exp(np.interp(log_odds(ranks), log_odds(known), np.log(values_there)))
@@ -84,6 +85,6 @@ def table(distribution: Distribution) -> NDArray[np.int32]:
 
 
 def log_odds(rank: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log(rank / (1 - rank)): evens out both ends of a distribution."""
+    """Return log(rank / (1 - rank)), which stretches both ends of a distribution."""
     odds: NDArray[np.float64] = np.log(rank / (1 - rank))
     return odds

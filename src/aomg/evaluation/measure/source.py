@@ -67,7 +67,7 @@ class ValueSource:
 
 
 def of_stream(name: str, seed: int = 1, **parameters: Any) -> ValueSource:
-    """Return the source of a named stream, see `aomg.streams.catalog`."""
+    """Return the source of a named stream, see `aomg.streams.named`."""
     text = ", ".join(f"{key}={value}" for key, value in parameters.items())
     return ValueSource(
         "-".join([name, *(f"{key}-{value}" for key, value in parameters.items())]),

@@ -35,7 +35,7 @@ ORDERS: dict[str, Callable[[int], Values]] = {
 
 
 def windows(query: Query, values: Values) -> Iterator[Values]:
-    """The elements of every window that a stream owes, the first and the last ones too. The query is partial."""
+    """The events of every window that a stream owes, the first and the last ones too. The query is partial."""
     for end in range(query.period, values.size + query.period, query.period):
         yield values[max(0, end - query.size) : end]
 
@@ -58,6 +58,6 @@ def worst_rank_error(name: str, query: Query, values: Values, **parameters: obje
     worst = 0
     for window, found in zip(windows(query, values), answers(operator, values), strict=True):
         ordered = np.sort(window)
-        ranks = operator.policy.asked.ranks(window.size)
+        ranks = operator.policy.quantiles.ranks(window.size)
         worst = max(worst, *(wrong_by(ordered, value, rank) for value, rank in zip(found, ranks, strict=True)))
     return worst / query.size

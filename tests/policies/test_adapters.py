@@ -145,7 +145,7 @@ def test_what_leaves_the_window_is_forgotten(name):
 
 
 def retained_count(policy):
-    """How many elements the library's own sketch of the window believes to hold."""
+    """How many events the library's own sketch of the window believes to hold."""
     if isinstance(policy, DDSketch):
         sketch = policy._sketch
         return sketch._store.count + sketch._negative_store.count + sketch._zero_count
@@ -172,7 +172,7 @@ def test_the_librarys_sketch_holds_as_many_elements_as_the_window(name):
 @settings(max_examples=10)
 def test_how_a_stream_is_cut_into_pushes_changes_no_answer_of_a_deterministic_library(name, cuts):
     values, query = pingmesh(seed=5).take(6_000), Query(4_000, 1_000)
-    fewer = {"max_centroids": 50} if name == "fastdigest" else {}  # than elements: a batch is compressed
+    fewer = {"max_centroids": 50} if name == "fastdigest" else {}  # than events: a batch is compressed
     whole, parts = make(name, query, **fewer).push(values), make(name, query, **fewer)
     found = parts.push(values[:0])
     for first, last in itertools.pairwise([0, *sorted(cuts), values.size]):
@@ -337,7 +337,7 @@ def test_ddsketch_answers_as_the_librarys_own_sketch_does():
     policy.close()
     for value in values.tolist():
         theirs.add(value)
-    ranks = policy.asked.ranks(2_600)
+    ranks = policy.quantiles.ranks(2_600)
     assert policy.answer(2_600)[:, 0].tolist() == [theirs.get_quantile_value((r - 1 + 1e-6) / 2_599) for r in ranks]
 
 
@@ -352,7 +352,7 @@ def test_the_bins_of_an_outlier_leave_with_it():
 
 
 def test_values_beyond_what_a_library_can_count_are_refused():
-    with pytest.raises(InputError, match="beyond"):
+    with pytest.raises(InputError, match="above"):
         make("ddsketch", Query(10, 5)).push([1.0, 1.79e308])
     with pytest.raises(InputError, match="single precision"):
         make("req", Query(10, 5)).push([1.0, 1e39])

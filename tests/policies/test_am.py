@@ -52,7 +52,7 @@ def test_blocks_tile_the_window_without_gap_or_overlap(query):
     values = ORDERS["random"](5 * query.size)
     deepest, missing = 0, []
     for number, window in enumerate(windows(query, values), 1):
-        operator.push(values[policy._seen : policy._seen + query.period])
+        operator.push(values[policy._events : policy._events + query.period])
         end = number * query.period
         tiles = policy.tiling()
         starts = [start for _, start in tiles]
@@ -60,7 +60,7 @@ def test_blocks_tile_the_window_without_gap_or_overlap(query):
         assert end - window.size <= starts[0] < end - window.size + policy.shortest
         assert starts[1:] == ends[:-1]
         assert end - policy.shortest < ends[-1] <= end
-        assert policy.levels[0].open.elements == end - ends[-1]
+        assert policy.levels[0].open.events == end - ends[-1]
         per_level = np.bincount([level for level, _ in tiles])
         assert per_level.max() <= 2
         deepest = max(deepest, len(per_level))

@@ -57,7 +57,7 @@ def test_fewer_elements_than_a_bucket_are_missing():
     values = ORDERS["random"](40 * QUERY.period)
     most = 0
     for window in windows(QUERY, values):
-        start = operator.policy._seen
+        start = operator.policy._events
         operator.push(values[start : start + QUERY.period])
         missing = window.size - operator.policy.covered()
         assert 0 <= missing < operator.policy.capacity
@@ -108,12 +108,12 @@ def test_the_answer_is_the_value_whose_bounds_are_closest_to_the_rank_that_the_r
     operator.push(ORDERS["long tail"](15 * QUERY.period))
     policy = operator.policy
     missing = QUERY.size - policy.covered()
-    live = policy._live.entries()
+    live = policy._live.bounds()
     union = merged([RankBounds(live.values, live.steps[:, :2].copy()), policy._open.view()])
     least = np.cumsum(union.steps[:, 0])
     largest = np.cumsum(union.steps[:, 1]) - union.steps[:, 1] + 1
     assert missing > 0
-    for value, share in zip(policy.answer(QUERY.size)[:, 0], policy.asked.shares, strict=True):
+    for value, share in zip(policy.answer(QUERY.size)[:, 0], policy.quantiles.shares, strict=True):
         if rule == "lift":
             off = np.maximum(largest + missing - np.ceil(share * QUERY.size), np.ceil(share * QUERY.size) - least)
         else:
@@ -129,7 +129,7 @@ def test_the_scaled_rank_is_nearer_than_the_lifted_one_where_nothing_drifts():
         operator = make("cmqs", QUERY, rule=rule)
         wrong = []
         for window, found in zip(windows(QUERY, values), answers(operator, values), strict=True):
-            ranks = operator.policy.asked.ranks(window.size)
+            ranks = operator.policy.quantiles.ranks(window.size)
             wrong += [wrong_by(np.sort(window), value, rank) for value, rank in zip(found, ranks, strict=True)]
         mean[rule] = np.mean(wrong)
     assert mean["scaled"] < 0.6 * mean["lift"]

@@ -1,4 +1,4 @@
-"""Exact answers, by a tree from which elements are removed and by sorted arrays."""
+"""Exact answers, by a tree from which events are removed and by sorted arrays."""
 
 import numpy as np
 import pytest

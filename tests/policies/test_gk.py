@@ -37,8 +37,8 @@ def assert_true(ranked: RankBounds, values: np.ndarray) -> None:
 
 def assert_invariants(gk: Gk, values: np.ndarray, epsilon: float) -> None:
     keys, gaps, spreads = gk.tuples
-    inserted = values[: gk.elements - gk._filled]
-    assert gk.elements == values.size
+    inserted = values[: gk.events - gk._filled]
+    assert gk.events == values.size
     assert gaps.sum() == inserted.size
     if gk.counts:
         distinct, counts = np.unique(inserted, return_counts=True)
@@ -52,7 +52,7 @@ def assert_invariants(gk: Gk, values: np.ndarray, epsilon: float) -> None:
 
 
 def worst(ranked: RankBounds, values: np.ndarray) -> int:
-    """The largest error over all ranks, in elements."""
+    """The largest error over all ranks, in events."""
     ordered = np.sort(values)
     ranks = np.arange(1, values.size + 1)
     return max(wrong_by(ordered, value, rank) for value, rank in zip(select(ranks, ranked), ranks, strict=True))
@@ -93,7 +93,7 @@ def test_every_rank_is_within_epsilon_open_and_closed(order, epsilon):
     assert closed.values.size <= gk.parts + 1
     assert_true(closed, values)
     assert worst(closed, values) <= 2 * epsilon * values.size
-    assert gk.elements == 0
+    assert gk.events == 0
 
 
 @given(blocks, epsilons, st.integers(2, 60))
@@ -185,10 +185,10 @@ def test_summaries_that_come_and_go_stay_in_one_order(parts, data):
         gone = data.draw(st.integers(0, start + 1))
         live.drop(gone)
         want = merged(inside[gone:])
-        entries = live.entries()
-        assert entries.values.tolist() == want.values.tolist()
-        assert sorted(map(tuple, entries.steps[:, :2])) == sorted(map(tuple, want.steps))
-        assert (entries.steps[:, 2] >= gone).all()
+        stored = live.bounds()
+        assert stored.values.tolist() == want.values.tolist()
+        assert sorted(map(tuple, stored.steps[:, :2])) == sorted(map(tuple, want.steps))
+        assert (stored.steps[:, 2] >= gone).all()
         inside[:gone] = [NOTHING] * gone
 
 

@@ -12,7 +12,7 @@ from aomg.policies import make
 from aomg.policies.kernels.gk import LEAST
 
 SEEDS = range(200)
-# the first halves buffers only; the second takes one of 2, of 4... from 160 elements on
+# the first halves buffers only; the second takes one of 2, of 4... from 160 events on
 SKETCHES = {"all values": {"s": 40, "h": 7}, "sampling": {"s": 20, "h": 3}}
 every_sketch = pytest.mark.parametrize("parameters", SKETCHES.values(), ids=SKETCHES)
 
@@ -51,7 +51,9 @@ def test_answers_miss_epsilon_no_more_often_than_one_time_in_ten(order):
     for seed in SEEDS:
         policy = after(query, values, seed=seed, epsilon=epsilon)
         found = policy.answer(values.size)[:, 0]
-        errors = [wrong_by(ordered, value, rank) for value, rank in zip(found, policy.asked.ranks(4_000), strict=True)]
+        errors = [
+            wrong_by(ordered, value, rank) for value, rank in zip(found, policy.quantiles.ranks(4_000), strict=True)
+        ]
         missed += np.array(errors) > epsilon * values.size
         wrong.append(errors)
     assert (missed / len(SEEDS) <= 0.1).all()
@@ -65,7 +67,9 @@ def test_answers_of_a_window_are_too_high_as_often_as_too_low():
     signed = []
     for seed in SEEDS:
         policy = after(query, values, seed=seed)
-        signed.append(np.searchsorted(ordered, policy.answer(values.size)[:, 0]) + 1 - policy.asked.ranks(values.size))
+        signed.append(
+            np.searchsorted(ordered, policy.answer(values.size)[:, 0]) + 1 - policy.quantiles.ranks(values.size)
+        )
     standard_error = np.std(signed, axis=0, ddof=1) / np.sqrt(len(SEEDS))
     assert (standard_error > 0).all()
     assert (np.abs(np.mean(signed, axis=0)) <= 3 * standard_error).all()

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from aomg.evaluation.experiments.throughput import EXPERIMENT
-from aomg.evaluation.measure.contenders import MODERN, PAPERS_RIVALS, TITLES
+from aomg.evaluation.measure.contenders import MODERN_RIVALS, PAPERS_RIVALS, TITLES
 from aomg.evaluation.measure.scale import Scale
 from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 60_000, 60_000, 10_000, 1)
 SHORT = ("AOMG (paper)", "AOMG (default)", "Exact", "Exact (sorted)", "CMQS 1x", "CMQS 2x", "CMQS 5x", "CMQS 10x")
-LONG = (*SHORT[:4], *(TITLES[policy] for policy in (*PAPERS_RIVALS, *MODERN)))
+LONG = (*SHORT[:4], *(TITLES[policy] for policy in (*PAPERS_RIVALS, *MODERN_RIVALS)))
 
 
 def outcome(short=None, long=None):

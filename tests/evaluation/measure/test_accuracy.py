@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aomg.evaluation.measure import accuracy
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, exact, exact_answers, measure, rank_error, ranks
-from aomg.evaluation.measure.contenders import MODERN, PAPERS_RIVALS, default_aomg, paper_aomg, rival
+from aomg.evaluation.measure.contenders import MODERN_RIVALS, PAPERS_RIVALS, default_aomg, paper_aomg, rival
 from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.result import Estimate
 
@@ -178,7 +178,7 @@ def test_aomg_answers_as_many_windows_as_there_are_and_keeps_its_intervals(conte
     assert found["nbytes"] > 0
 
 
-@pytest.mark.parametrize("policy", [*PAPERS_RIVALS, *MODERN])
+@pytest.mark.parametrize("policy", [*PAPERS_RIVALS, *MODERN_RIVALS])
 def test_every_rival_is_measured_on_the_same_windows(policy):
     found = measure(rival(policy), of_stream("normal"), Windows(16_384, 4_096, 40_000), by_rank=True)
     assert found["windows"] == 6

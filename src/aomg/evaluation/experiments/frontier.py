@@ -9,7 +9,7 @@ from aomg import FewK
 from aomg.errors import InputError, SettingsError
 from aomg.evaluation.experiment import Experiment, Found, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
-from aomg.evaluation.measure.contenders import MODERN, PAPERS_RIVALS, Contender, default_aomg, paper_aomg, rival
+from aomg.evaluation.measure.contenders import MODERN_RIVALS, PAPERS_RIVALS, Contender, default_aomg, paper_aomg, rival
 from aomg.evaluation.measure.scale import Scale
 from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.measure.speed import Course, race
@@ -58,7 +58,7 @@ class Point:
 def contenders() -> list[Contender]:
     """AOMG in its three forms, the paper's rivals, and the sketches of today."""
     ours = [paper_aomg(title=PAPER), paper_aomg(FewK(), "AOMG (paper, few-k)"), default_aomg(DEFAULT)]
-    return [*ours, *(rival(policy) for policy in (*PAPERS_RIVALS, *MODERN))]
+    return [*ours, *(rival(policy) for policy in (*PAPERS_RIVALS, *MODERN_RIVALS))]
 
 
 def sources(own: ValueSource | None) -> list[ValueSource]:

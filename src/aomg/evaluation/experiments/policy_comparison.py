@@ -7,7 +7,15 @@ from typing import Any
 from aomg.errors import SettingsError
 from aomg.evaluation.experiment import Found, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
-from aomg.evaluation.measure.contenders import MODERN, PAPERS_RIVALS, TITLES, Contender, default_aomg, paper_aomg, rival
+from aomg.evaluation.measure.contenders import (
+    MODERN_RIVALS,
+    PAPERS_RIVALS,
+    TITLES,
+    Contender,
+    default_aomg,
+    paper_aomg,
+    rival,
+)
 from aomg.evaluation.measure.scale import Scale
 from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.measure.speed import course_of, race
@@ -23,7 +31,7 @@ Measured = Mapping[str, Mapping[str, Any]]
 
 def contenders() -> list[Contender]:
     """AOMG in both modes and every rival, at epsilon .015 and K 12."""
-    rivals = ("exact", "exact-sorted", *PAPERS_RIVALS, *MODERN)
+    rivals = ("exact", "exact-sorted", *PAPERS_RIVALS, *MODERN_RIVALS)
     return [paper_aomg(), default_aomg(), *(rival(policy) for policy in rivals)]
 
 

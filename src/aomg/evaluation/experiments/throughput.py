@@ -4,7 +4,15 @@ from functools import partial
 from typing import Any
 
 from aomg.evaluation.experiment import Experiment, Found, Piece
-from aomg.evaluation.measure.contenders import MODERN, PAPERS_RIVALS, TITLES, Contender, default_aomg, paper_aomg, rival
+from aomg.evaluation.measure.contenders import (
+    MODERN_RIVALS,
+    PAPERS_RIVALS,
+    TITLES,
+    Contender,
+    default_aomg,
+    paper_aomg,
+    rival,
+)
 from aomg.evaluation.measure.scale import Scale
 from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.measure.speed import course_of, race
@@ -27,7 +35,7 @@ def _contenders(period: int) -> list[Contender]:
     first = [paper_aomg(), default_aomg(), rival("exact"), rival("exact-sorted")]
     if period == SHORT:
         return first + [rival("cmqs", _cmqs(factor), epsilon=EPSILON * factor) for factor in FACTORS]
-    return first + [rival(policy) for policy in (*PAPERS_RIVALS, *MODERN)]
+    return first + [rival(policy) for policy in (*PAPERS_RIVALS, *MODERN_RIVALS)]
 
 
 def _source(own: ValueSource | None) -> ValueSource:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aomg import FewK, Operator, Query
-from aomg.policies import PolicyOperator, make
+from aomg.policies import PolicyOperator, make, titles
 
 Runner = Operator | PolicyOperator
 
@@ -37,24 +37,10 @@ def default_aomg(title: str = "AOMG (default)", **query: Any) -> Contender:
     return Contender(title, parameters=query)
 
 
-TITLES = {
-    "exact": "Exact",
-    "exact-sorted": "Exact (sorted)",
-    "cmqs": "CMQS",
-    "am": "AM",
-    "random": "Random",
-    "moment": "Moment",
-    "histogram": "Histogram",
-    "kll": "KLL",
-    "req": "REQ",
-    "quantiles-sketch": "Classic quantiles",
-    "t-digest": "t-digest",
-    "fastdigest": "fastdigest",
-    "ddsketch": "DDSketch",
-    "hdr-histogram": "HdrHistogram",
-}
+TITLES = titles()
+EXACT = ("exact", "exact-sorted")
 PAPERS_RIVALS = ("cmqs", "am", "random", "moment")
-MODERN = ("histogram", "kll", "req", "quantiles-sketch", "t-digest", "fastdigest", "ddsketch", "hdr-histogram")
+MODERN_RIVALS = tuple(name for name in TITLES if name not in (*EXACT, *PAPERS_RIVALS))
 
 
 def rival(policy: str, title: str | None = None, **parameters: Any) -> Contender:

@@ -1,8 +1,8 @@
-"""How long after its end does a window's row arrive, with micro-batches of 10 seconds?
+"""How long after its end is a window's result emitted, with micro-batches of 10 seconds?
 
-A live stream of 10,000 events a second, 100 keys, windows of 1 minute by 10 seconds, lateness 1 second. A micro-batch
-begins every 10 seconds, when a window ends. The one after sees the events that move the watermark past that end, and
-answers: one interval is Spark's own, the rest is work.
+A live stream of 10,000 events/s, 100 keys, windows of 1 minute by 10 seconds, lateness 1 second. A micro-batch starts
+every 10 seconds, when a window ends. The next one reads the events that move the watermark past that end, and emits the
+result: one interval is due to Spark, the rest is work.
 """
 
 import time
@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from aomg import Query
 from aomg.spark import quantiles
 from benchmarks.measure import Figure
-from benchmarks.spark import KEY, TIME, VALUE, new_folder, say, spark
+from benchmarks.spark.race import KEY, TIME, VALUE, log, new_folder, spark
 
 WINDOWS = 9  # about 90 seconds
 WARM = 3  # micro-batches
@@ -24,16 +24,16 @@ QUERY = Query("1 minute", "10 seconds", lateness="1 second")
 
 def run(quick: bool) -> list[Figure]:
     delays: list[float] = []
-    ready = [0.0]  # windows that ended before this waited for workers to start
+    ready = [0.0]  # windows that ended earlier waited for workers to start
 
     def arrive(rows: DataFrame, number: int) -> None:
-        found = rows.select((f.unix_micros("window.end") / 1e6).alias("end")).distinct()
-        ends = [row["end"] for row in found.collect()]
+        window_ends = rows.select((f.unix_micros("window.end") / 1e6).alias("end")).distinct()
+        ends = [row["end"] for row in window_ends.collect()]
         now = time.time()
         if number < WARM:
             ready[0] = now
         delays.extend(now - end for end in ends if end > ready[0])
-        say(f"micro-batch {number}: {', '.join(f'{now - end:.1f} s' for end in sorted(ends)) or 'no window'}")
+        log(f"micro-batch {number}: {', '.join(f'{now - end:.1f} s' for end in sorted(ends)) or 'no window'}")
 
     frame = quantiles(_live(), QUERY, value=VALUE, time=TIME, by=KEY)
     writer = frame.writeStream.foreachBatch(arrive).option("checkpointLocation", str(new_folder("delay")))
@@ -45,18 +45,20 @@ def run(quick: bool) -> list[Figure]:
     finally:
         query.stop()
     if not delays:
-        raise RuntimeError(f"no window was answered in {LIMIT} seconds")
+        raise RuntimeError(f"no window had a result after {LIMIT} seconds")
     return [
         Figure(
-            "time from a window's end to its row, 1 minute by 10 seconds, lateness 1 s, micro-batches of 10 s",
+            "delay of a result, 1 minute by 10 seconds, lateness 1 s, micro-batches of 10 s",
             f"{median(delays):.1f} s (longest {max(delays):.1f} s)",
             detail={"seconds": delays, "windows": len(delays)},
+            unit="s",
+            against="the end of its window",
         )
     ]
 
 
 def _live() -> DataFrame:
-    """Events as they happen; the values are of no concern here, only spread over some decades."""
+    """Return a live stream; its values do not matter, as long as they span some decades."""
     rate = spark().readStream.format("rate").option("rowsPerSecond", 10_000).load()
     scattered = f.pmod(f.xxhash64("value"), f.lit(1_000_000))
     return rate.select(

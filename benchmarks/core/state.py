@@ -1,4 +1,4 @@
-"""How much does the default query keep, 128K by 16K: in the paper's variables, in bytes, in real memory?"""
+"""How much space does the default query need, 128K by 16K: in variables, in bytes, in resident memory?"""
 
 import os
 from pathlib import Path
@@ -26,11 +26,12 @@ def run(quick: bool) -> list[Figure]:
         closed = max(closed, operator.summary_nbytes)
     figures = [
         Figure(
-            "state, 128K by 16K, with the open sub-window full",
+            "state with a full open sub-window, 128K by 16K",
             f"{most:,} variables",
             "<= 7,000",
             most <= 7_000,
             {"variables": most, "by_part": parts},
+            "variables",
         ),
         Figure(
             "closed summaries, 128K by 16K",
@@ -38,47 +39,50 @@ def run(quick: bool) -> list[Figure]:
             "<= 6 kB",
             closed <= 6_000,
             {"summary_bytes": closed, "live_bytes": live},
+            "bytes",
         ),
     ]
     small = Operator(Query(SIZE, 1_024))
     small.push(values[: 2 * SIZE])
     figures.append(
         Figure(
-            "the same window with 128 sub-windows (by 1K)",
+            "state of the same window with 128 sub-windows, 128K by 1K",
             f"{small.variables():,} variables, {small.summary_nbytes:,} bytes of summaries",
             "",
             None,
             {"variables": small.variables(), "summary_bytes": small.summary_nbytes},
+            "variables",
         )
     )
     resident = _resident_bytes(values)
     if resident:
         figures.append(
             Figure(
-                "memory that an operator really takes, 128K by 16K",
+                "resident memory of an operator, 128K by 16K",
                 f"{resident / 1e3:,.0f} kB",
                 "",
                 None,
                 {"resident_bytes": resident},
+                "bytes",
             )
         )
     return figures
 
 
 def _resident_bytes(values: np.ndarray) -> int:
-    """By how much the process grows with each operator; 0 where the system does not tell."""
-    told = Path("/proc/self/statm")
-    if not told.exists():
+    """Return how many bytes the process grows per operator; 0 if the system does not report it."""
+    statistics = Path("/proc/self/statm")
+    if not statistics.exists():
         return 0
 
     def pages() -> int:
-        return int(told.read_text().split()[1])
+        return int(statistics.read_text().split()[1])
 
     query = Query(SIZE, PERIOD)
-    kept = [Operator(query)]
-    kept[0].push(values[:SIZE])
+    operators = [Operator(query)]
+    operators[0].push(values[:SIZE])
     before = pages()
     for _ in range(OPERATORS):
-        kept.append(Operator(query))
-        kept[-1].push(values[:SIZE])
+        operators.append(Operator(query))
+        operators[-1].push(values[:SIZE])
     return (pages() - before) * os.sysconf("SC_PAGE_SIZE") // OPERATORS

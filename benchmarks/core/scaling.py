@@ -1,7 +1,7 @@
-"""Does a longer window cost speed? P = 1,000, N from 1,000 to 100 million.
+"""Does a longer window cost speed? Period 1,000, windows from 1,000 to 100 million events.
 
-Every operator is warmed until its window is full and sub-windows expire; then all of them, and a sum over the
-same array, take turns. Paper mode keeps raw values and is slower, so it is timed on fewer events.
+Every operator first fills its window until sub-windows expire. Then all of them, and a sum over the same array, take
+turns. Paper mode stores raw values and is slower, so it is timed on fewer events.
 """
 
 from collections.abc import Callable
@@ -33,24 +33,25 @@ def cases(quick: bool) -> dict[str, Timed]:
 
 
 def _figure(
-    what: str, query: Callable[..., Query], sizes: tuple[int, ...], events: int, rounds: int, aim: float
+    mode: str, query: Callable[..., Query], sizes: tuple[int, ...], events: int, rounds: int, aim: float
 ) -> Figure:
     values = pingmesh_values(SMALL)
     adding, *pushing = take_turns(rounds, lambda: memory_sum(values), *_pushes(query, sizes, events).values())
     best = [min(times) for times in pushing]
-    found = min(best) / max(best)
+    slowest = min(best) / max(best)
     limit = min(adding) / values.size
     return Figure(
-        f"{what}, P = 1K, N = 1K to {_short(sizes[-1])}, slowest / fastest",
-        f"{found:.2f}",
+        f"{mode}, period 1K, slowest of the windows from 1K to {_short(sizes[-1])}",
+        f"{slowest:.2f}",
         f">= {aim}",
-        found >= aim,
+        slowest >= aim,
         {
-            "slowest_over_fastest": found,
+            "slowest_over_fastest": slowest,
             "of_a_sum": {str(n): limit * events / t for n, t in zip(sizes, best, strict=True)},
             "million_events_a_second": {str(n): events / t / 1e6 for n, t in zip(sizes, best, strict=True)},
             "timed_events_a_round": events,
         },
+        against="the fastest of these windows",
     )
 
 
@@ -59,7 +60,7 @@ def _short(size: int) -> str:
 
 
 def _pushes(query: Callable[..., Query], sizes: tuple[int, ...], events: int) -> dict[int, Callable[[], object]]:
-    """Push so many events into a full window of each size."""
+    """Return, per window size, a call that pushes this many events into a full window."""
     part = pingmesh_values(SMALL)[:events]
     operators = {size: Operator(query(size, PERIOD)) for size in sizes}
     for size, operator in operators.items():

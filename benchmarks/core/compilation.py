@@ -1,6 +1,6 @@
-"""How long does the default query take to compile where nothing is compiled yet?
+"""How long does the default query take to compile with an empty cache?
 
-NumPy and Numba are imported before the clock starts. aomg is imported after it: a revision may compile at its import.
+NumPy and Numba are imported before the clock starts, aomg after it: a revision may compile when it is imported.
 """
 
 import tempfile

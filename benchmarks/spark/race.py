@@ -1,7 +1,7 @@
-"""What the Spark benchmarks share: one session, data that is written once, rivals that take turns.
+"""Shared by the Spark benchmarks: one session, data that is written once, rivals that take turns.
 
-Every time is in seconds for a million events, so a rival that is too slow may read a part of the data. A stream's
-is that of its steady micro-batches: those of the second half, unless told.
+Every time is in seconds per million events, so a slow rival may read a part of the data. The time of a stream is that
+of its steady micro-batches: by default, those of the second half.
 """
 
 import atexit
@@ -43,7 +43,10 @@ _CONSOLE = Console(highlight=False)
 
 @cache
 def spark() -> SparkSession:
-    """Two cores. From 128 groups on Spark would sort to aggregate into objects, which its own sketches do."""
+    """Return the session, on two cores.
+
+    From 128 groups on, Spark would sort to aggregate objects, such as its own sketches; a setting avoids that.
+    """
     settings = {"spark.sql.objectHashAggregate.sortBased.fallbackThreshold": 1_000_000}
     started = session("aomg-benchmarks", cores=2, memory="6g", **settings)
     started.sparkContext.setLogLevel("ERROR")
@@ -58,11 +61,11 @@ def _folder() -> Path:
 
 
 def new_folder(name: str) -> Path:
-    """An empty folder that is gone when the process ends."""
+    """Return an empty folder that is removed when the process ends."""
     return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=_folder()))
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     _CONSOLE.print(f"  {text}", style="dim", soft_wrap=True)
 
 
@@ -97,10 +100,10 @@ class Data:
 
 @cache
 def pingmesh_events(keys: int, quick: bool, hours: int = 2, hot: float = 0.0) -> Data:
-    """12 million events (quick: 1 million) of this many keys; `hot` is the share of the first, if they are not even."""
+    """Write 12 million events (quick: 1 million) of this many keys; `hot` is the share of the first if uneven."""
     events = 1_000_000 if quick else 12_000_000
     folder = new_folder(f"{keys}-keys")
-    say(f"writing {events:,} events, keys: {keys:,}, hours: {hours}" + (f", {hot:.0%} of one key" if hot else ""))
+    log(f"writing {events:,} events, keys: {keys:,}, hours: {hours}" + (f", {hot:.0%} of one key" if hot else ""))
     generator = np.random.default_rng(keys)
     names = pa.array([f"podset-{i:05d}" for i in range(keys)])
     stream = pingmesh(seed=3)
@@ -120,7 +123,7 @@ def pingmesh_events(keys: int, quick: bool, hours: int = 2, hot: float = 0.0) ->
         )
         path = folder / f"part-{number:02d}.parquet"
         pq.write_table(table, path)
-        os.utime(path, (START // 1_000_000 + number,) * 2)  # a stream reads files in the order of these
+        os.utime(path, (START // 1_000_000 + number,) * 2)  # a stream reads files in this order
     return Data(folder)
 
 
@@ -128,7 +131,7 @@ def pingmesh_events(keys: int, quick: bool, hours: int = 2, hot: float = 0.0) ->
 
 
 def count(events: DataFrame) -> DataFrame:
-    """The yardstick: a plain count of every minute, with as much lateness as the query."""
+    """The yardstick: a plain count per minute, with the lateness of the query."""
     if events.isStreaming:
         events = events.withWatermark(TIME, "10 seconds")
     return events.groupBy(KEY, f.window(TIME, "1 minute")).count()
@@ -143,11 +146,11 @@ class Rival:
     name: str
     plan: Plan
     data: Data
-    warm: Data | None = None  # what is read once before; the first two files unless told
+    warm: Data | None = None  # read once before timing; by default the first two files
 
 
 def in_batch(plan: Plan, data: Data) -> float:
-    """Seconds for a million events."""
+    """Return the seconds per million events."""
     frame = plan(data.batch())
     started = time.perf_counter()
     frame.write.format("noop").mode("overwrite").save()
@@ -155,7 +158,7 @@ def in_batch(plan: Plan, data: Data) -> float:
 
 
 def in_stream(plan: Plan, data: Data, steady: float = 0.5) -> float:
-    """Seconds for a million events in the last part of the micro-batches that had input."""
+    """Return the seconds per million events of the last micro-batches that had input."""
     checkpoint = new_folder("checkpoint")
     query = run_stream(plan(data.stream()), checkpoint)
     shutil.rmtree(checkpoint, ignore_errors=True)
@@ -166,7 +169,7 @@ def in_stream(plan: Plan, data: Data, steady: float = 0.5) -> float:
 
 
 def run_stream(frame: DataFrame, checkpoint: Path) -> StreamingQuery:
-    """Read all there is, into nothing."""
+    """Process all available input and discard the output."""
     writer = frame.writeStream.format("noop").outputMode("append").option("checkpointLocation", str(checkpoint))
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
@@ -174,56 +177,59 @@ def run_stream(frame: DataFrame, checkpoint: Path) -> StreamingQuery:
 
 
 def race(
-    what: str, rounds: int, rivals: Sequence[Rival], timed: Callable[[Plan, Data], float] = in_batch
+    title: str, rounds: int, rivals: Sequence[Rival], timed: Callable[[Plan, Data], float] = in_batch
 ) -> list[list[float]]:
-    """Seconds of each rival in each round, after a part that is not timed."""
+    """Return the seconds of each rival in each round, after an untimed part."""
     for rival in rivals:
         timed(rival.plan, rival.warm or rival.data.part("part-0[01].parquet"))
     times: list[list[float]] = [[] for _ in rivals]
     for turn in range(rounds):
-        for known, rival in zip(times, rivals, strict=True):
-            known.append(timed(rival.plan, rival.data))
-        speeds = ", ".join(f"{rival.name} {1 / known[-1]:.3g}" for rival, known in zip(rivals, times, strict=True))
-        say(f"{what}, round {turn + 1} of {rounds}, million events a second: {speeds}")
+        for seconds, rival in zip(times, rivals, strict=True):
+            seconds.append(timed(rival.plan, rival.data))
+        speeds = ", ".join(f"{rival.name} {1 / seconds[-1]:.3g}" for rival, seconds in zip(rivals, times, strict=True))
+        log(f"{title}, round {turn + 1} of {rounds}, million events a second: {speeds}")
     return times
 
 
-def compared(what: str, found: Ratio, aim: float, rivals: Sequence[Rival], times: list[list[float]]) -> Figure:
-    """The figure of a ratio that is to be `aim` or more."""
-    digits = 2 if found.best < 10 else 0
+def compared(
+    what: str, against: str, faster: Ratio, aim: float, rivals: Sequence[Rival], times: list[list[float]]
+) -> Figure:
+    """Return the figure of a ratio that should be `aim` or more."""
+    digits = 2 if faster.best < 10 else 0
     return Figure(
         what,
-        f"{found.best:.{digits}f} (median {found.median:.{digits}f})",
+        f"{faster.best:.{digits}f} (median {faster.median:.{digits}f})",
         f">= {aim:g}",
-        found.best >= aim,
-        {"best": found.best, "median": found.median, **speeds(rivals, times)},
+        faster.best >= aim,
+        {"best": faster.best, "median": faster.median, **speeds(rivals, times)},
+        against=against,
     )
 
 
 def beside_count(
-    mode: str, aims: dict[int, float], rounds: int, timed: Callable[[Plan, Data], float], what: str, quick: bool
+    mode: str, aims: dict[int, float], rounds: int, timed: Callable[[Plan, Data], float], against: str, quick: bool
 ) -> list[Figure]:
-    """The default query against the count, for each number of keys that has an aim."""
+    """Return the figures of the default query against the count, for each number of keys that has an aim."""
     figures = []
     for keys, aim in aims.items():
         data = pingmesh_events(keys, quick)
         rivals = [Rival("count", count, data), Rival("quantiles", default_query, data)]
         label = _label(mode, keys)
         times = race(label, 1 if quick else rounds, rivals, timed)
-        figures.append(compared(f"{label}, of the speed of {what}", ratio(*times), aim, rivals, times))
+        figures.append(compared(label, against, ratio(*times), aim, rivals, times))
     return figures
 
 
 def default_query_cases(
     mode: str, all_keys: Iterable[int], timed: Callable[[Plan, Data], float], quick: bool
 ) -> dict[str, Timed]:
-    """The default query alone, for each number of keys."""
+    """Return the cases of the default query alone, for each number of keys."""
     _refuse_foreign_workers()
     return {_label(mode, keys): partial(timed, default_query, pingmesh_events(keys, quick)) for keys in all_keys}
 
 
 def _refuse_foreign_workers() -> None:
-    """Raise if Spark's Python workers import another aomg than this process: that one would be measured."""
+    """Raise RuntimeError if Spark's Python workers import another aomg than this process, and so would measure it."""
     (imported,) = spark().sparkContext.parallelize([0], 1).map(_imported).collect()
     if imported != aomg.__file__:
         raise RuntimeError(f"Spark's workers import {imported}, this process imports {aomg.__file__}")

@@ -1,7 +1,7 @@
-"""How far are the default query's estimates from the exact quantiles of the raw values?
+"""How far are the estimates of the default query from the exact quantiles of the raw values?
 
-Every full window is compared. The generated stream is Pingmesh-like, plain and with the paper's bursts; any
-other comes from Parquet files: --data FILE_OR_FOLDER --value COLUMN.
+Compares every full window, on a Pingmesh-like stream without and with the paper's bursts, or on Parquet files:
+--data FILE_OR_FOLDER --value COLUMN.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from aomg import FewK, Operator, Query
 from aomg.result import METHODS
 from aomg.streams import pingmesh, with_bursts
-from benchmarks.measure import Array, Figure, exact, pingmesh_values
+from benchmarks.measure import QUANTILES, Array, Figure, exact, pingmesh_values
 
 SIZE, PERIOD = 131_072, 16_384
 SHORT = 4 * SIZE  # shorter files get windows of 32K
@@ -31,45 +31,47 @@ def run(quick: bool) -> list[Figure]:
     fewer = bursts[: events // 4]
     return [
         _average("Pingmesh-like, 128K by 16K", compare(query, pingmesh_values(events)), AIMS),
-        _average("the same with the paper's bursts", compare(query, bursts), (AIM_WITH_BURSTS,) * 4),
-        _average("the same bursts, paper mode: the mean alone", compare(mean, fewer)),
-        _average("the same bursts, paper mode with few-k", compare(few_k, fewer)),
+        _average("Pingmesh-like with the paper's bursts, 128K by 16K", compare(query, bursts), (AIM_WITH_BURSTS,) * 4),
+        _average("same bursts, paper mode without few-k", compare(mean, fewer)),
+        _average("same bursts, paper mode with few-k", compare(few_k, fewer)),
     ]
 
 
 def run_on(paths: list[Path], columns: list[str], quick: bool) -> list[Figure]:
-    """The worst window of every file, by 16K and by 1K."""
+    """Return the worst window of every file, at periods of 16K and 1K."""
     files = [file for path in paths for file in (sorted(path.glob("*.parquet")) if path.is_dir() else [path])]
     figures = []
     for file in files:
         values = _column(file, columns)
         size = SIZE if values.size >= SHORT else 32_768
         for period in (16_384, 1_024):
-            found = compare(Query(size, period), values, every=(8 if period < 2_000 else 1) if quick else 1)
-            worst = max(found["worst"])
+            errors = compare(Query(size, period), values, every=(8 if period < 2_000 else 1) if quick else 1)
+            worst = max(errors["worst"])
             figures.append(
                 Figure(
-                    f"{file.stem}, {size // 1024}K by {period // 1024}K, worst window",
-                    f"{worst:.2f} % (average {_listed(found['average'])} %)",
-                    "2 % guaranteed, <= 1.5 % seen",
-                    worst <= AIM_WORST and found["outside"] == 0,
-                    {**found, "events": values.size},
+                    f"value error in the worst window, {file.stem}, {size // 1024}K by {period // 1024}K",
+                    f"{worst:.2f} % (average {_listed(errors['average'])} %)",
+                    f"<= {AIM_WORST:g} %",
+                    worst <= AIM_WORST and errors["outside"] == 0,
+                    {**errors, "events": values.size},
+                    "%",
+                    "exact quantiles; 2 % is guaranteed",
                 )
             )
     return figures
 
 
 def compare(query: Query, values: Array, every: int = 1) -> dict[str, Any]:
-    """Value errors in % of each quantile, the share of each method, and how often an interval failed."""
+    """Return the value errors of each quantile in %, the share of each method, and the intervals that failed."""
     results = Operator(query).push(values)
     first = query.sub_windows - 1 if query.partial else 0
     rows = range(first, len(results), every)
     truth = np.array([exact(values[results[i].start : results[i].end], query.quantiles) for i in rows])
     columns = range(len(query.quantiles))
-    found = np.stack([results.estimates(c)[rows.start :: every] for c in columns], axis=1)
-    outside = int(((truth < found[:, :, 1]) | (truth > found[:, :, 2])).sum())
+    estimates = np.stack([results.estimates(c)[rows.start :: every] for c in columns], axis=1)
+    outside = int(((truth < estimates[:, :, 1]) | (truth > estimates[:, :, 2])).sum())
     zero = truth == 0
-    errors = np.abs(found[:, :, 0] - truth) / np.where(zero, 1, np.abs(truth)) * 100
+    errors = np.abs(estimates[:, :, 0] - truth) / np.where(zero, 1, np.abs(truth)) * 100
     used = [Counter(results.methods(c)[rows.start :: every].tolist()) for c in columns]
     return {
         "windows": len(rows),
@@ -84,14 +86,16 @@ def compare(query: Query, values: Array, every: int = 1) -> dict[str, Any]:
     }
 
 
-def _average(what: str, found: dict[str, Any], aims: tuple[float, ...] = ()) -> Figure:
-    met = found["outside"] == 0 and bool(np.all(np.array(found["average"]) <= aims)) if aims else None
+def _average(stream: str, errors: dict[str, Any], aims: tuple[float, ...] = ()) -> Figure:
+    met = errors["outside"] == 0 and bool(np.all(np.array(errors["average"]) <= aims)) if aims else None
     return Figure(
-        f"average value error at .5 / .9 / .99 / .999, {what}",
-        f"{_listed(found['average'])} % (worst window {_listed(found['worst'])} %)",
+        f"average value error at {QUANTILES}, {stream}",
+        f"{_listed(errors['average'])} % (worst window {_listed(errors['worst'])} %)",
         "<= " + " / ".join(f"{aim:g}" for aim in aims) + " %" if aims else "",
         met,
-        found,
+        errors,
+        "%",
+        "exact quantiles",
     )
 
 
@@ -100,11 +104,9 @@ def _listed(errors: list[float]) -> str:
 
 
 def _column(file: Path, columns: list[str]) -> Array:
-    """The first of these columns that a file has, without nulls, in the file's order."""
+    """Return the first of these columns that a file has, without nulls, in the file's order."""
     names = pq.read_schema(file).names
     name = next((column for column in columns if column in names), None)
     if name is None:
-        raise SystemExit(
-            f"{file.name} has no column {' or '.join(columns)}; say --value with one of {', '.join(names)}"
-        )
+        raise SystemExit(f"{file.name} has no column {' or '.join(columns)}; give --value one of {', '.join(names)}")
     return pq.read_table(file, columns=[name]).column(name).drop_null().to_numpy()

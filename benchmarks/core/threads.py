@@ -13,20 +13,21 @@ def run(quick: bool) -> list[Figure]:
     streams = [pingmesh_values(events, seed) for seed in (1, 2)]
     operators = [Operator(QUERY) for _ in streams]
     with ThreadPoolExecutor(2) as pool:
-        one, two, sum_one, sum_two = take_turns(
+        single, two, sum_one, sum_two = take_turns(
             rounds,
             lambda: operators[0].push(streams[0]),
             lambda: list(pool.map(Operator.push, operators, streams)),
             lambda: memory_sum(streams[0]),
             lambda: list(pool.map(memory_sum, streams)),
         )
-    found, limit = ratio(one, two, 2.0), ratio(sum_one, sum_two, 2.0)
+    faster, limit = ratio(single, two, 2.0), ratio(sum_one, sum_two, 2.0)
     return [
         Figure(
-            "two streams on two threads, times one",
-            f"{found}; two sums, as a control: {limit.best:.2f}",
+            "two streams on two threads",
+            f"{faster}",
             ">= 1.8",
-            found.best >= 1.8,
-            {"best": found.best, "median": found.median, "two_sums_times_one": limit.best},
+            faster.best >= 1.8,
+            {"best": faster.best, "median": faster.median, "two_sums_times_one": limit.best},
+            against=f"one stream on one thread; two sums reach {limit.best:.2f}",
         )
     ]

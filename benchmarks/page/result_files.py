@@ -1,7 +1,7 @@
-"""Results as a monitor of many keys leaves them: python -m benchmarks.web_results FOLDER [--keys N] [--windows N].
+"""Writes result files of a monitor with many keys: python -m benchmarks.page.result_files FOLDER.
 
-One file a batch, in the schema of the Parquet sink: 10,000 keys by 24 hours of minutes are 1,440 files, in about a
-minute. Values are latencies in microseconds that wander as a day goes; some keys are slow for an hour, some burst.
+One file per batch, in the schema of the Parquet sink: 10,000 keys by 24 hours of minutes are 1,440 files, in about a
+minute. Values are latencies in microseconds that vary over the day; some keys are slow for an hour, some burst.
 """
 
 import argparse
@@ -23,7 +23,7 @@ METHODS = ("exact", "band", "envelope")
 
 
 class Results:
-    """Makes the rows of one window after the other, the same for the same seed."""
+    """Generates the rows of one window after another; the seed determines them."""
 
     def __init__(self, keys: int, query: str = "inbound", size: int = 60 * MINUTE, seed: int = 1) -> None:
         self._random = np.random.default_rng(seed)
@@ -40,7 +40,7 @@ class Results:
         self._estimate_names = pa.array(np.tile(ESTIMATES, keys).tolist())
 
     def rows(self, end: int, batch: int) -> pa.Table:
-        """One window of every key."""
+        """Return one window of every key."""
         random, keys = self._random, self._keys
         day = 1 + 0.3 * np.sin(2 * np.pi * end / (1440 * MINUTE) + self._phase)
         values = (self._median * day)[:, None] * SPREAD * random.uniform(0.95, 1.05, (keys, len(SPREAD)))
@@ -74,15 +74,15 @@ class Results:
 def write(
     folder: Path, keys: int = 10_000, windows: int = 1440, end: int = time_of("2026-11-16"), first_batch: int = 0
 ) -> int:
-    """Write windows by the minute, up to `end`, a file each. Returns the rows."""
+    """Write one file per window and minute, up to `end`; return the number of rows."""
     results = Results(keys)
-    for at in range(windows):
-        for day, rows in by_day(results.rows(end - (windows - 1 - at) * MINUTE, first_batch + at)):
+    for number in range(windows):
+        for day, rows in by_day(results.rows(end - (windows - 1 - number) * MINUTE, first_batch + number)):
             inside = folder / f"day={day}"
             inside.mkdir(parents=True, exist_ok=True)
-            partial = inside / f".{file_name(first_batch + at)}.partial"
+            partial = inside / f".{file_name(first_batch + number)}.partial"
             partial.write_bytes(content(rows))
-            partial.replace(inside / file_name(first_batch + at))
+            partial.replace(inside / file_name(first_batch + number))
     return keys * windows
 
 
@@ -95,16 +95,16 @@ def _times(microseconds: int, count: int) -> pa.Array:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.web_results", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.page.result_files", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--keys", type=int, default=10_000)
     parser.add_argument("--windows", type=int, default=1440)
-    parser.add_argument("--end", type=time_of, help="the newest window's end; unless told, the minute that is over")
-    asked = parser.parse_args()
-    end = asked.end if asked.end is not None else int(time.time() // 60) * MINUTE
+    parser.add_argument("--end", type=time_of, help="the end of the newest window; default: the last full minute")
+    options = parser.parse_args()
+    end = options.end if options.end is not None else int(time.time() // 60) * MINUTE
     began = time.perf_counter()
-    rows = write(asked.folder, asked.keys, asked.windows, end)
-    size = sum(file.stat().st_size for file in asked.folder.glob("day=*/*.parquet"))
+    rows = write(options.folder, options.keys, options.windows, end)
+    size = sum(file.stat().st_size for file in options.folder.glob("day=*/*.parquet"))
     took = time.perf_counter() - began
     print(f"{rows:,} rows, {size / 1e6:,.0f} MB, windows up to {time_text(end)}, in {took:.0f} s")
 

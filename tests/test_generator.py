@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 
-from aomg import generate
+from aomg import generator
 from aomg.cli import app
 from aomg.generator import GenerateError, count
 from aomg.streams import named, names
@@ -61,7 +61,7 @@ def everything_in(folder: Path) -> list[str]:
 # -- what is written ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("format", generate.FORMATS)
+@pytest.mark.parametrize("format", generator.FORMATS)
 @pytest.mark.parametrize("name", names())
 def test_a_file_reads_back_as_the_stream(tmp_path, name, format):
     file = tmp_path / f"it.{format}"
@@ -72,7 +72,7 @@ def test_a_file_reads_back_as_the_stream(tmp_path, name, format):
 
 
 def test_several_files_join_to_the_stream(tmp_path, monkeypatch):
-    monkeypatch.setattr(generate, "CHUNK", 4_096)
+    monkeypatch.setattr(generator, "CHUNK", 4_096)
     assert aomg("taxi", "--events", "50,003", "--files", 12, "--out", tmp_path / "trips").exit_code == 0
     files = sorted((tmp_path / "trips").iterdir())
     assert [file.name for file in files] == [f"taxi-{number:05d}.parquet" for number in range(12)]
@@ -82,9 +82,9 @@ def test_several_files_join_to_the_stream(tmp_path, monkeypatch):
     assert same(pq.read_table(tmp_path / "trips"), expected("taxi", 50_003))
 
 
-@pytest.mark.parametrize("format", generate.FORMATS)
+@pytest.mark.parametrize("format", generator.FORMATS)
 def test_many_chunks_are_one_file(tmp_path, monkeypatch, format):
-    monkeypatch.setattr(generate, "CHUNK", 1_000)
+    monkeypatch.setattr(generator, "CHUNK", 1_000)
     file = tmp_path / f"it.{format}"
     assert aomg("podsets", "--events", 4_321, "--out", file).exit_code == 0
     assert same(READ[format](file), expected("podsets", 4_321))
@@ -98,9 +98,9 @@ def test_the_stream_is_never_held_whole(tmp_path, monkeypatch):
             asked.append((start, n))
             return named("uniform").take(n, start)
 
-    monkeypatch.setattr(generate, "CHUNK", 1_000)
-    monkeypatch.setattr(generate, "named", lambda name, seed: Counted())
-    generate.run(Console(quiet=True), "uniform", 10_500, tmp_path / "u", files=3)
+    monkeypatch.setattr(generator, "CHUNK", 1_000)
+    monkeypatch.setattr(generator, "named", lambda name, seed: Counted())
+    generator.run(Console(quiet=True), "uniform", 10_500, tmp_path / "u", files=3)
     assert max(n for _, n in asked) == 1_000
     ends = [start + n for start, n in asked]
     assert [start for start, _ in asked] == [0, *ends[:-1]] and ends[-1] == 10_500
@@ -159,7 +159,7 @@ def test_it_tells_the_truth_about_incidents(tmp_path):
 
 def test_on_a_terminal_a_bar_shows_how_far_it_is(tmp_path):
     console = Console(force_terminal=True, width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
-    with generate._progress(console, "search", 1_000) as advance:
+    with generator._progress(console, "search", 1_000) as advance:
         advance(250)
     shown = console.export_text()
     assert "25%" in shown and "250 of 1,000 events" in shown and "left" in shown
@@ -240,19 +240,19 @@ class Stops:
         return named("uniform").take(n, start)
 
 
-@pytest.mark.parametrize("format", generate.FORMATS)
+@pytest.mark.parametrize("format", generator.FORMATS)
 @pytest.mark.parametrize(
     "error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device"), MemoryError()]
 )
 def test_an_interrupted_write_leaves_everything_as_it_was(tmp_path, monkeypatch, format, error):
-    monkeypatch.setattr(generate, "CHUNK", 1_000)
-    monkeypatch.setattr(generate, "named", lambda name, seed: Stops(error))
+    monkeypatch.setattr(generator, "CHUNK", 1_000)
+    monkeypatch.setattr(generator, "named", lambda name, seed: Stops(error))
     earlier = tmp_path / f"uniform-00000.{format}"
     earlier.write_text("from an earlier run")
     for out, force in ((tmp_path, True), (tmp_path / "new" / "deep", False), (tmp_path / "a" / f"it.{format}", False)):
         with pytest.raises((KeyboardInterrupt, GenerateError, MemoryError)):
             files = 1 if out.suffix else 2
-            generate.run(Console(quiet=True), "uniform", 5_000, out, format, files=files, force=force)
+            generator.run(Console(quiet=True), "uniform", 5_000, out, format, files=files, force=force)
     assert everything_in(tmp_path) == [earlier.name]
     assert earlier.read_text() == "from an earlier run"
 
@@ -265,9 +265,9 @@ def test_while_it_writes_nothing_has_the_final_name(tmp_path, monkeypatch):
             seen.append([path.name for path in tmp_path.iterdir() if not path.name.startswith(".")])
             return named("uniform").take(n, start)
 
-    monkeypatch.setattr(generate, "CHUNK", 1_000)
-    monkeypatch.setattr(generate, "named", lambda name, seed: Watching())
-    generate.run(Console(quiet=True), "uniform", 5_000, tmp_path, files=3)
+    monkeypatch.setattr(generator, "CHUNK", 1_000)
+    monkeypatch.setattr(generator, "named", lambda name, seed: Watching())
+    generator.run(Console(quiet=True), "uniform", 5_000, tmp_path, files=3)
     assert len(seen) >= 5 and not any(seen)
     assert len(everything_in(tmp_path)) == 3
 
@@ -299,7 +299,7 @@ def test_control_c_stops_it_and_removes_what_was_begun(tmp_path, format):
     ],
 )
 def test_a_disk_that_refuses_is_named_with_what_to_do(tmp_path, monkeypatch, number, message):
-    monkeypatch.setattr(generate, "_Text", lambda *_: (_ for _ in ()).throw(OSError(number, "broken")))
+    monkeypatch.setattr(generator, "_Text", lambda *_: (_ for _ in ()).throw(OSError(number, "broken")))
     result = aomg("uniform", "--events", 10, "--out", tmp_path / "it.csv")
     assert result.exit_code == 1
     assert message in result.output and str(tmp_path) in result.output

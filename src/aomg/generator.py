@@ -1,4 +1,4 @@
-"""Writes a stream to files: chunk by chunk, and under the final names only when all of it is there."""
+"""Writes a stream to files: chunk by chunk, under temporary names until all files are complete."""
 
 import errno
 import os
@@ -27,25 +27,25 @@ CHUNK = 16 * BLOCK
 
 
 class GenerateError(AomgError, ValueError):
-    """A stream that cannot be written as asked. No file was left behind or changed."""
+    """A stream that cannot be written. No file was left behind or changed."""
 
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """Where the events go: one file, or numbered files in a folder."""
+    """The files to write: one file, or numbered files in a folder."""
 
     folder: Path
     files: tuple[str, ...]
     format: str
     stale: tuple[str, ...] = ()
-    """Files of an earlier, longer run into the same folder; they go when the new ones are there."""
+    """Files of an earlier run with more files, which are removed when the new ones are complete."""
 
 
-# -- what was asked ----------------------------------------------------------------------------------------------------
+# -- arguments ---------------------------------------------------------------------------------------------------------
 
 
 def count(text: str) -> int:
-    """Read a number as people write it: 10M, 500k, 2.5M, 1_000_000, 1,000,000, 1e6.
+    """Parse a number: 10M, 500k, 2.5M, 1_000_000, 1,000,000, 1e6.
 
     >>> count("10M"), count("2.5k"), count("1,000")
     (10000000, 2500, 1000)
@@ -53,31 +53,31 @@ def count(text: str) -> int:
     number = count_of(text)
     if number is not None:
         return number
-    raise GenerateError(f"{text!r} is no count; write a whole number such as 500000, 500k, 10M or 1e6")
+    raise GenerateError(f"{text!r} is not a whole number; write one such as 500000, 500k, 10M or 1e6")
 
 
-def settings(name: str, given: list[str]) -> dict[str, Any]:
-    """Read a stream's parameters from texts such as psi=0.8, each by the type of the parameter."""
+def settings(name: str, texts: list[str]) -> dict[str, Any]:
+    """Parse a stream's parameters from texts such as psi=0.8, by the type of each parameter."""
     known = parameters_of(name)
-    found: dict[str, Any] = {}
-    for text in given:
+    parameters: dict[str, Any] = {}
+    for text in texts:
         key, equals, value = text.partition("=")
         if not equals:
-            raise GenerateError(f"{text!r} is no setting; write it as NAME=VALUE, such as psi=0.8")
+            raise GenerateError(f"{text!r} is not a parameter; write NAME=VALUE, such as psi=0.8")
         kind = known[key].annotation if key in known else str
         if kind not in (int, float, str):
-            raise GenerateError(f"{key} cannot be set here, only in Python")
+            raise GenerateError(f"{key} can be set only in Python")
         try:
-            found[key] = count(value) if kind is int and not value.startswith("-") else kind(value)
+            parameters[key] = count(value) if kind is int and not value.startswith("-") else kind(value)
         except ValueError:
             raise GenerateError(f"{key} is {value!r}; give a number") from None
-    return found
+    return parameters
 
 
 def output_files(name: str, out: Path, format: str | None, files: int, force: bool) -> OutputFiles:
-    """Decide on the files: one if `out` ends in a format, else numbered ones in the folder `out`.
+    """Return the files to write: one if `out` ends in a format, otherwise numbered ones in the folder `out`.
 
-    Refuses to replace anything unless `force`.
+    Raises GenerateError if a file exists and `force` is not set.
     """
     suffix = out.suffix.removeprefix(".").lower()
     if format is not None and format not in FORMATS:
@@ -85,11 +85,11 @@ def output_files(name: str, out: Path, format: str | None, files: int, force: bo
     if suffix not in FORMATS or out.is_dir():
         return _folder(name, out, format or "parquet", files, force)
     if files > 1:
-        raise GenerateError(f"{out} is one file; for {files} of them give a folder, without .{suffix}")
+        raise GenerateError(f"{out} is one file; for {files} files give a folder, without .{suffix}")
     if out.exists() and not force:
-        raise GenerateError(f"{out} is there already; give another name, or --force to replace it")
+        raise GenerateError(f"{out} exists; give another name, or --force to replace it")
     if format not in (None, suffix):
-        raise GenerateError(f"{out} ends in .{suffix} but the format is {format}; leave out one of the two")
+        raise GenerateError(f"{out} ends in .{suffix} but the format is {format}; remove one of the two")
     return OutputFiles(out.parent, (out.name,), suffix)
 
 
@@ -100,14 +100,14 @@ def _folder(name: str, out: Path, format: str, files: int, force: bool) -> Outpu
     there = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
     if there and not force:
         raise GenerateError(
-            f"the folder {out} is not empty; give another, or --force to replace what an earlier run wrote there"
+            f"the folder {out} is not empty; give another, or --force to replace the files of an earlier run"
         )
     ours = re.compile(rf"{name}-\d{{5,}}\.({'|'.join(FORMATS)})")
     stale = tuple(file for file in there if ours.fullmatch(file) and file not in parts)
     return OutputFiles(out, parts, format, stale)
 
 
-# -- the work ----------------------------------------------------------------------------------------------------------
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 
 def run(
@@ -119,57 +119,57 @@ def run(
     seed: int = 1,
     files: int = 1,
     force: bool = False,
-    given: list[str] | None = None,
+    texts: list[str] | None = None,
 ) -> None:
-    """Write the first `events` of a stream, show how far it is, and say what was written.
+    """Write the first `events` of a stream, show the progress, and print what was written.
 
-    Raises GenerateError with what to do where it cannot be done. Then, and when it is interrupted, all is as before:
-    files get their names when the last one is complete. Memory is that of a few chunks, whatever the number of events.
+    Raises GenerateError with a remedy on failure. Then, and on an interruption, no file has changed: files get their
+    names when the last one is complete. Needs the memory of a few chunks for any number of events.
     """
     try:
-        stream = named(name, seed, **settings(name, given or []))
+        stream = named(name, seed, **settings(name, texts or []))
     except ValueError as error:
         raise GenerateError(str(error)) from None
     if not 1 <= files <= events:
-        raise GenerateError(f"files is {files} for {events:,} events; each file holds at least one")
-    where = output_files(name, out, format, files, force)
+        raise GenerateError(f"files is {files} for {events:,} events; each file needs at least one")
+    output = output_files(name, out, format, files, force)
     started = time.perf_counter()
     with _progress(console, name, events) as advance:
         try:
-            _write(stream, events, where, advance)
+            _write(stream, events, output, advance)
         except OSError as error:
-            raise GenerateError(f"{_reason(error, where.folder)}; nothing was left behind") from error
-    _tell(console, stream, name, events, where, time.perf_counter() - started)
+            raise GenerateError(f"{_reason(error, output.folder)}; no file was written") from error
+    _summarise(console, stream, name, events, output, time.perf_counter() - started)
 
 
-def _write(stream: Stream | Podsets, events: int, where: OutputFiles, advance: Callable[[int], None]) -> None:
-    """Write all files under temporary names, then rename them; `advance` hears of each chunk that is written."""
+def _write(stream: Stream | Podsets, events: int, output: OutputFiles, advance: Callable[[int], None]) -> None:
+    """Write all files under temporary names, then rename them; call `advance` after each chunk."""
     with ExitStack() as undo:
-        _make_folder(where.folder, undo)
-        share, more = divmod(events, len(where.files))
+        _make_folder(output.folder, undo)
+        share, more = divmod(events, len(output.files))
         position, written = 0, []
-        for number, file in enumerate(where.files):
-            # A leading dot: Spark and Arrow do not read such files from a folder.
-            partial = where.folder / f".{file}.{os.getpid()}.partial"
+        for number, file in enumerate(output.files):
+            # Spark and Arrow ignore files with a leading dot.
+            partial = output.folder / f".{file}.{os.getpid()}.partial"
             undo.callback(partial.unlink, missing_ok=True)
             end = position + share + (number < more)
-            with partial.open("xb") as raw, _writer(raw, where.format) as writer:
+            with partial.open("xb") as raw, _writer(raw, output.format) as writer:
                 while position < end:
                     # up to the next multiple of CHUNK, so that no block is generated twice
                     size = min(end, position // CHUNK * CHUNK + CHUNK) - position
                     writer.write(_table(stream.take(size, position)))
                     position += size
                     advance(size)
-            written.append((partial, where.folder / file))
+            written.append((partial, output.folder / file))
         for partial, final in written:
             partial.replace(final)
-        for file in where.stale:
-            (where.folder / file).unlink(missing_ok=True)
+        for file in output.stale:
+            (output.folder / file).unlink(missing_ok=True)
         undo.pop_all()
 
 
 def _make_folder(folder: Path, undo: ExitStack) -> None:
-    """Make a folder and those above it; undone, the new ones are gone again."""
+    """Create a folder and its parents; `undo` removes the new ones."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         path.mkdir(exist_ok=True)
@@ -197,14 +197,14 @@ def _writer(raw: BinaryIO, format: str) -> Iterator[_Writer]:
     try:
         yield writer
     except BaseException:
-        with suppress(Exception):  # the file goes anyway; what went wrong is known
+        with suppress(Exception):  # the file is removed anyway, and the first error counts
             writer.close()
         raise
     writer.close()
 
 
 class _Parquet:
-    """A Parquet file whose schema is that of the first chunk; each chunk is a row group."""
+    """A Parquet file with the schema of the first chunk; each chunk is a row group."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
@@ -221,7 +221,7 @@ class _Parquet:
 
 
 class _Text:
-    """CSV with a header, or JSON lines. Rows are joined by Arrow, and its buffer is written as it is."""
+    """CSV with a header, or JSON lines. Arrow joins the rows, and its buffer is written directly."""
 
     def __init__(self, raw: BinaryIO, format: str) -> None:
         self._raw = raw
@@ -244,23 +244,23 @@ class _Text:
         self._raw.write(text.slice(0, last))
 
     def close(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: all rows are written."""
 
 
 def _text(column: pa.Array) -> pa.Array:
-    """Numbers as they are, times as 2024-05-01T00:00:00.000000."""
+    """Convert a column to text; times become 2024-05-01T00:00:00.000000."""
     if not pa.types.is_timestamp(column.type):
         return pc.cast(column, pa.string())
-    without_zone = pc.cast(column, pa.timestamp("us"))  # it is UTC; Arrow is twenty times slower with a zone
+    without_zone = pc.cast(column, pa.timestamp("us"))  # times are UTC; Arrow is twenty times slower with a time zone
     return pc.binary_replace_slice(pc.cast(without_zone, pa.string()), 10, 11, "T")
 
 
-# -- what is said ------------------------------------------------------------------------------------------------------
+# -- output ------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def _progress(console: Console, name: str, events: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar with the time left, on a terminal."""
+    """Show a progress bar with the time left, on a terminal."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -274,15 +274,15 @@ def _progress(console: Console, name: str, events: int) -> Iterator[Callable[[in
         yield lambda done: progress.advance(task, done)
 
 
-def _tell(
-    console: Console, stream: Stream | Podsets, name: str, events: int, where: OutputFiles, seconds: float
+def _summarise(
+    console: Console, stream: Stream | Podsets, name: str, events: int, output: OutputFiles, seconds: float
 ) -> None:
-    paths = [where.folder / file for file in where.files]
+    paths = [output.folder / file for file in output.files]
     size = sum(path.stat().st_size for path in paths)
-    place = str(paths[0]) if len(paths) == 1 else f"{len(paths)} files in {where.folder}"
+    place = str(paths[0]) if len(paths) == 1 else f"{len(paths)} files in {output.folder}"
     console.print(
         f"{events:,} events of {name} in {place}: {_bytes(size)}, {seconds:.1f} s "
-        f"({events / max(seconds, 1e-9) / 1e6:.1f} million events a second)",
+        f"({events / max(seconds, 1e-9) / 1e6:.1f} million events per second)",
         soft_wrap=True,
         markup=False,
     )
@@ -294,7 +294,7 @@ def _tell(
 
 
 def list_streams(console: Console) -> None:
-    """Print the name of every stream, what it is, and its parameters."""
+    """Print the name, description and parameters of every stream."""
     console.print("aomg generate NAME --events 10M --out FILE_OR_FOLDER [--set NAME=VALUE ...]\n", markup=False)
     for name, line in names().items():
         known = [
@@ -311,7 +311,7 @@ def _reason(error: OSError, folder: Path) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"no space is left on the disk of {folder}: free some, write fewer events, or give another folder"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"{folder} cannot be written: give another folder, or the right to write there"
+        return f"no permission to write to {folder}: give another folder, or change its permissions"
     return f"{folder} cannot be written ({error.strerror or error})"
 
 

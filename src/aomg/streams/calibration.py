@@ -37,7 +37,7 @@ class Figure:
     """One figure: the paper's, our stream's, and whether they are close enough."""
 
     stream: str
-    what: str
+    quantity: str
     paper: str
     here: str
     aim: str
@@ -45,7 +45,7 @@ class Figure:
 
     def __str__(self) -> str:
         met = "yes" if self.met else "**no**"
-        return f"| {self.stream} | {self.what} | {self.paper} | {self.here} | {self.aim} | {met} |"
+        return f"| {self.stream} | {self.quantity} | {self.paper} | {self.here} | {self.aim} | {met} |"
 
 
 def figures(seed: int = 1) -> Iterator[Figure]:
@@ -120,9 +120,9 @@ def _moments(name: str, stream: Stream) -> Iterator[Figure]:
     yield _near(name, "standard deviation", 50_000, round(float(values.std())), 0.01)
 
 
-def _near(stream: str, what: str, paper: int, here: int, within: float = WITHIN) -> Figure:
+def _near(stream: str, quantity: str, paper: int, here: int, within: float = WITHIN) -> Figure:
     met = abs(here / paper - 1) <= within
-    return Figure(stream, what, f"{paper:,}", f"{here:,}", f"± {100 * within:g} %", met)
+    return Figure(stream, quantity, f"{paper:,}", f"{here:,}", f"± {100 * within:g} %", met)
 
 
 def main() -> None:

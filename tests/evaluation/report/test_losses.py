@@ -63,7 +63,7 @@ def test_equals_are_no_losses(found, run):
 def test_a_rival_that_is_nearer_smaller_or_faster_is_told_for_both_forms_of_aomg(found, run):
     found["frontier"]["normal"]["REQ"] = told(0.5, 40, 9.0, worst=1.5, rank=0.125)
     lost = losses.losses(run)
-    assert {(one.ours, one.what, one.own, one.theirs) for one in lost} == {
+    assert {(one.ours, one.quantity, one.own, one.theirs) for one in lost} == {
         (ours, what, own, theirs)
         for ours in (DEFAULT, PAPER)
         for what, own, theirs in [
@@ -86,7 +86,7 @@ def test_one_form_of_aomg_may_lose_where_the_other_does_not(found, run):
 def test_a_case_that_two_experiments_measured_is_told_once(found, run):
     found["frontier"]["taxi"]["KLL"] = told(0.5)
     found["taxi"]["taxi-kll"] = told(0.4)
-    lost = [one for one in losses.losses(run) if one.what == TAIL and one.ours == DEFAULT]
+    lost = [one for one in losses.losses(run) if one.quantity == TAIL and one.ours == DEFAULT]
     assert lost == [Loss("frontier", "TaxiTrip", TAIL, DEFAULT, "KLL", 1.0, 0.5)]
 
 
@@ -96,7 +96,7 @@ def test_what_only_another_experiment_measured_is_told_too(found, run):
     found["taxi"]["taxi-exact-sorted"] = told(0.0)
     cpu = of_stream("host_resources", resource="cpu")
     found["host"][f"{cpu.name}-moment"] = told(nbytes=7)
-    lost = {(one.experiment, one.stream, one.what, one.rival) for one in losses.losses(run) if one.ours == PAPER}
+    lost = {(one.experiment, one.stream, one.quantity, one.rival) for one in losses.losses(run) if one.ours == PAPER}
     assert lost == {
         ("table2", "Search", "value error at Q0.95 (%)", "AM"),
         ("table2", "Search", TAIL, "AM"),
@@ -109,7 +109,7 @@ def test_a_quantile_without_value_errors_is_left_out(found, run):
     for policy in found["frontier"]["drift"].values():
         policy["value_error"] = [None, 1.0, 1.0, 1.0]
     found["frontier"]["drift"]["AM"]["value_error"] = [None, 0.5, 1.0, 1.0]
-    assert [one.what for one in losses.losses(run) if one.ours == DEFAULT] == ["value error at Q0.9 (%)"]
+    assert [one.quantity for one in losses.losses(run) if one.ours == DEFAULT] == ["value error at Q0.9 (%)"]
 
 
 def test_without_rank_errors_the_rest_is_told(found, run):
@@ -117,7 +117,7 @@ def test_without_rank_errors_the_rest_is_told(found, run):
     for policy in found["frontier"]["drift"].values():
         del policy["rank_error"]
     found["frontier"]["drift"]["DDSketch"]["worst_value_error"] = [0.5] * 4
-    assert [one.what for one in losses.losses(run) if one.ours == DEFAULT] == [WORST]
+    assert [one.quantity for one in losses.losses(run) if one.ours == DEFAULT] == [WORST]
 
 
 def test_the_tables_have_every_case(found, run):

@@ -1,4 +1,4 @@
-"""Who takes part: AOMG as the paper ran it, AOMG as it comes, and every rival, with one set of verbs."""
+"""The contenders: AOMG as the paper ran it, AOMG with its defaults, and every rival, with the same methods."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,7 @@ Runner = Operator | PolicyOperator
 
 @dataclass(frozen=True)
 class Contender:
-    """A way to answer windows. `policy` is a rival's name; without one it is AOMG with these arguments of its query."""
+    """A way to compute windows. `policy` is the name of a rival; without it, AOMG with these query arguments."""
 
     title: str
     policy: str | None = None
@@ -19,7 +19,7 @@ class Contender:
     as_paper: bool = False
 
     def start(self, size: int, period: int, quantiles: tuple[Any, ...]) -> Runner:
-        """Return an operator at its beginning. All answer full windows only, as the paper does."""
+        """Return a new operator. All report full windows only, as the paper does."""
         if self.policy is not None:
             return make(self.policy, Query(size, period, quantiles=quantiles, partial=False), **self.parameters)
         if self.as_paper:
@@ -28,12 +28,12 @@ class Contender:
 
 
 def paper_aomg(few_k: FewK | None = None, title: str = "AOMG (paper)") -> Contender:
-    """AOMG as the paper ran it: raw values, plain mean, no envelope; few-k merging on request."""
+    """Return AOMG as the paper ran it: raw values, plain mean, no envelope; few-k merging if given."""
     return Contender(title, parameters={"few_k": few_k}, as_paper=True)
 
 
 def default_aomg(title: str = "AOMG (default)", **query: Any) -> Contender:
-    """AOMG as it comes: three digits, the envelope and the band, a guarantee; or with other arguments of its query."""
+    """Return AOMG with its defaults (three digits, envelope, band, guarantee), or with other query arguments."""
     return Contender(title, parameters=query)
 
 
@@ -44,5 +44,5 @@ MODERN_RIVALS = tuple(name for name in TITLES if name not in (*EXACT, *PAPERS_RI
 
 
 def rival(policy: str, title: str | None = None, **parameters: Any) -> Contender:
-    """Return a rival with its own parameters, see `aomg.policies`."""
+    """Return a rival with its own parameters; see `aomg.policies`."""
     return Contender(title or TITLES[policy], policy, parameters)

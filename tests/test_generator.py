@@ -147,7 +147,7 @@ def test_without_a_name_all_streams_are_listed_with_their_settings():
 def test_it_says_what_was_written_where(tmp_path):
     result = aomg("search", "--events", "20k", "--out", tmp_path / "s.csv")
     assert f"20,000 events of search in {tmp_path / 's.csv'}: " in result.output.replace("\n", "")
-    assert "million events a second" in result.output
+    assert "million events per second" in result.output
 
 
 def test_it_tells_the_truth_about_incidents(tmp_path):
@@ -170,11 +170,11 @@ def test_on_a_terminal_a_bar_shows_how_far_it_is(tmp_path):
     [
         (["serach"], "there is no stream 'serach'; did you mean search? There are pingmesh"),
         (["search", "--set", "psi=1"], "search has no parameter 'psi'"),
-        (["ar1", "--set", "psi"], "'psi' is no setting; write it as NAME=VALUE"),
+        (["ar1", "--set", "psi"], "'psi' has no value; write NAME=VALUE"),
         (["ar1", "--set", "psi=high"], "psi is 'high'; give a number"),
         (["ar1", "--set", "psi=2"], "psi is 2.0; give a number from"),
-        (["podsets", "--set", "incidents=3"], "incidents cannot be set here"),
-        (["search", "--events", "ten"], "'ten' is no count"),
+        (["podsets", "--set", "incidents=3"], "incidents can be set only in Python"),
+        (["search", "--events", "ten"], "'ten' is not a whole number"),
         (["search", "--events", "3", "--files", "4"], "files is 4 for 3 events"),
         (["search", "--format", "xml"], "format is 'xml'; there are parquet, csv, jsonl"),
     ],
@@ -286,7 +286,7 @@ def test_control_c_stops_it_and_removes_what_was_begun(tmp_path, format):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.strip() == "stopped; nothing was left behind"
+    assert said.strip() == "stopped; no file was written"
     assert everything_in(tmp_path) == []
 
 
@@ -294,7 +294,7 @@ def test_control_c_stops_it_and_removes_what_was_begun(tmp_path, format):
     ("number", "message"),
     [
         (errno.ENOSPC, "no space is left"),
-        (errno.EACCES, "cannot be written: give another folder"),
+        (errno.EACCES, "give another folder, or change its permissions"),
         (errno.EIO, "broken"),
     ],
 )
@@ -316,7 +316,7 @@ def test_a_disk_that_is_full_in_mid_file_leaves_nothing(tmp_path, format):
     command = [sys.executable, "-c", program, "generate", "normal", "--events", "3M", "--out", f"it.{format}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
-    assert "nothing was left behind" in done.stderr and "Traceback" not in done.stderr
+    assert "no file was written" in done.stderr and "Traceback" not in done.stderr
     assert everything_in(tmp_path) == []
 
 
@@ -345,5 +345,5 @@ def test_counts_are_read_as_people_write_them(text, number):
 
 @pytest.mark.parametrize("text", ["", "M", "-5", "1.5", "10MB", "1e99", "NaN", "0x10", "1.0001k"])
 def test_what_is_no_whole_number_is_refused(text):
-    with pytest.raises(GenerateError, match="is no count"):
+    with pytest.raises(GenerateError, match="is not a whole number"):
         count(text)

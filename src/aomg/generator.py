@@ -63,7 +63,7 @@ def settings(name: str, texts: list[str]) -> dict[str, Any]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals:
-            raise GenerateError(f"{text!r} is not a parameter; write NAME=VALUE, such as psi=0.8")
+            raise GenerateError(f"{text!r} has no value; write NAME=VALUE, such as psi=0.8")
         kind = known[key].annotation if key in known else str
         if kind not in (int, float, str):
             raise GenerateError(f"{key} can be set only in Python")

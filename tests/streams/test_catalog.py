@@ -48,5 +48,5 @@ def test_an_unknown_parameter_is_answered_with_those_there_are():
 
 
 def test_events_cannot_burst():
-    with pytest.raises(ValueError, match="podsets has events"):
+    with pytest.raises(ValueError, match="podsets generates events"):
         named("bursts", of="podsets")

@@ -35,7 +35,7 @@ def _read(files: list[Path]) -> list[dict[str, Any]]:
             machine = {key: str(result["machine"][key]) for key in ("date", "cpu", "cores", "spark")}
             for figure in result["figures"]:
                 speeds = (figure["detail"] or {}).get(_SPEEDS, {})
-                fields = {key: figure[key] for key in ("what", "measured", "aim", "met")}
+                fields = {key: figure[key] for key in ("what", "against", "measured", "aim", "met")}
                 figures.append({"benchmark": result["name"], "machine": machine, "speeds": speeds, **fields})
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise EvaluationError(f"{file} is not a result of a Spark benchmark: run make bench-spark again") from error
@@ -49,16 +49,9 @@ def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     return [Piece(f"results-{mark}", partial(_read, files), 0.01)]
 
 
-def _case(text: str) -> str:
-    """The setting of a figure, without what it is compared with."""
-    for mark in (", of the speed", ", times the speed", ": slower"):
-        text = text.partition(mark)[0]
-    return text
-
-
 def _plot(title: str, figures: list[dict[str, Any]]) -> Plot:
     """Return bars: a series per contender, a category per figure."""
-    places = [f"{_case(figure['what'])} ({figure['benchmark'].removeprefix('spark_')})" for figure in figures]
+    places = [f"{figure['what']} ({figure['benchmark'].removeprefix('spark_')})" for figure in figures]
     names = list(dict.fromkeys(name for figure in figures for name in figure["speeds"]))
     series = [Series(name, places, [figure["speeds"].get(name) for figure in figures]) for name in names]
     return Plot(title, "", "million events a second", series, "bars", log_y=True)
@@ -73,7 +66,9 @@ def _findings(figures: list[dict[str, Any]]) -> list[str]:
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     met = len(aimed) - len(missed)
     findings = [f"{met} of {len(aimed)} aims are met, measured {when} on {'; '.join(machines)}."]
-    findings += [f"Not met: {f['what']}: {f['measured']}, the aim is {f['aim']}." for f in missed]
+    findings += [
+        f"Not met: {f['what']}, against {f['against']}: {f['measured']}, the aim is {f['aim']}." for f in missed
+    ]
     races = [figure["speeds"] for figure in figures if _OURS in figure["speeds"]]
     for name in dict.fromkeys(name for speeds in races for name in speeds if name != _OURS):
         times = [speeds[_OURS] / speeds[name] for speeds in races if name in speeds]
@@ -87,7 +82,7 @@ def _findings(figures: list[dict[str, Any]]) -> list[str]:
 
 def _outcome(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Outcome:
     (figures,) = measurements.values()
-    columns = [TableColumn(name) for name in ("what", "aim", "measured", "met")]
+    columns = [TableColumn(name) for name in ("what", "against", "aim", "measured", "met")]
     if not figures:
         instructions = (
             "There are no results of the Spark benchmarks: run make bench-spark in a checkout (half an hour), then "
@@ -95,7 +90,7 @@ def _outcome(measurements: Measurements, scale: Scale, own: ValueSource | None) 
         )
         return Outcome([Table("Spark", columns, [], instructions)], findings=[instructions])
     met = {True: "yes", False: "no", None: ""}
-    rows: list[list[Cell]] = [[f["what"], f["aim"], f["measured"], met[f["met"]]] for f in figures]
+    rows: list[list[Cell]] = [[f["what"], f["against"], f["aim"], f["measured"], met[f["met"]]] for f in figures]
     rivals = [figure for figure in figures if _OURS in figure["speeds"]]
     itself = [figure for figure in figures if figure["speeds"] and _OURS not in figure["speeds"]]
     plots = []

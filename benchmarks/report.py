@@ -21,9 +21,9 @@ INTRODUCTION = """<!-- written by python -m benchmarks report: run the benchmark
 # Figures
 
 All figures of the project, as the benchmarks measured them last. A speed is a ratio: rivals take turns in one run on
-one machine. The figure divides the best rounds of both; the median of all rounds is in brackets. A figure without
-an aim is there for comparison. 128K by 16K is a window of 131,072 events with a period of 16,384; 100K by 1K is 100,000
-and 1,000.
+one machine. The figure divides the best rounds of both; the median of all rounds is in brackets. A figure without an
+aim is there for comparison. The [glossary](glossary.md) explains the terms. 128K by 16K is a window of 131,072 events
+with a period of 16,384; 100K by 1K is 100,000 and 1,000.
 
 `make bench` and `make bench-spark` measure everything again, `python -m benchmarks NAME` one benchmark. At full size,
 it stores its figures in `benchmarks/results`, and `python -m benchmarks report` writes this page from them. To compare

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aomg.evaluation.experiments.workload import EXPERIMENT, JUDGED, errors, profile, verdict
+from aomg.evaluation.experiments.workload import EXPERIMENT, TESTED, errors, profile, verdict
 from aomg.evaluation.measure.scale import Scale
 from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.run import Run
@@ -41,7 +41,7 @@ def test_a_shuffled_stream_is_self_similar_and_a_rising_one_is_not():
         profile(source_of(values), SIZE, values.size),
         profile(source_of(np.sort(values)), SIZE, values.size),
     )
-    for parts in JUDGED:
+    for parts in TESTED:
         assert still["spread"][str(parts)]["ratio"][0] == pytest.approx(1, abs=0.35)
         assert rising["spread"][str(parts)]["ratio"][0] > 2
 
@@ -86,7 +86,7 @@ def told(mean, few_k):
     """Errors of the two methods at each judged period, the same at every quantile."""
     return {
         str(parts): {"mean": {"mean": [m, None]}, "few-k": {"mean": [k, None]}}
-        for parts, m, k in zip(JUDGED, mean, few_k, strict=True)
+        for parts, m, k in zip(TESTED, mean, few_k, strict=True)
     }
 
 
@@ -102,12 +102,12 @@ def told(mean, few_k):
 def test_the_least_method_is_the_first_within_five_percent(mean, few_k, least, smallest):
     found = profile(source_of(lognormal(SIZE)), SIZE, SIZE)
     judged = verdict(found, told(mean, few_k))
-    assert [judged.least[parts] for parts in JUDGED] == least
+    assert [judged.least[parts] for parts in TESTED] == least
     assert judged.smallest(131_072) == smallest
 
 
 def test_the_flags_follow_their_limits():
-    spread = {str(parts): {"ratio": [2.0, 2.0, 9.0, 9.0]} for parts in JUDGED}
+    spread = {str(parts): {"ratio": [2.0, 2.0, 9.0, 9.0]} for parts in TESTED}
     found = {"spread": spread, "sub_distinct_chosen": 0.49, "tail_gap": 5.1, "digits": 3}
     good = told((1, 1, 1), (1, 1, 1))
     judged = verdict(found, good)

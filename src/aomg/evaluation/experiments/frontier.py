@@ -9,7 +9,7 @@ from aomg import FewK
 from aomg.errors import InputError, SettingsError
 from aomg.evaluation.experiment import Experiment, Measurements, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
-from aomg.evaluation.measure.contenders import MODERN_RIVALS, PAPERS_RIVALS, Contender, default_aomg, paper_aomg, rival
+from aomg.evaluation.measure.contenders import Contender, default_aomg, paper_aomg, sketches
 from aomg.evaluation.measure.scale import Scale
 from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.measure.speed import Course, race
@@ -58,7 +58,7 @@ class Point:
 def contenders() -> list[Contender]:
     """Return AOMG in three modes, the paper's rivals, and modern sketches."""
     ours = [paper_aomg(title=PAPER), paper_aomg(FewK(), "AOMG (paper, few-k)"), default_aomg(DEFAULT)]
-    return [*ours, *(rival(policy) for policy in (*PAPERS_RIVALS, *MODERN_RIVALS))]
+    return [*ours, *sketches()]
 
 
 def sources(own: ValueSource | None) -> list[ValueSource]:

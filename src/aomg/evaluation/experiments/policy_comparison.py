@@ -7,16 +7,7 @@ from typing import Any
 from aomg.errors import SettingsError
 from aomg.evaluation.experiment import Measurements, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
-from aomg.evaluation.measure.contenders import (
-    EXACT,
-    MODERN_RIVALS,
-    PAPERS_RIVALS,
-    TITLES,
-    Contender,
-    default_aomg,
-    paper_aomg,
-    rival,
-)
+from aomg.evaluation.measure.contenders import PAPERS_RIVALS, TITLES, Contender, everyone
 from aomg.evaluation.measure.scale import Scale
 from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.measure.speed import course_of, race
@@ -32,8 +23,7 @@ Measured = Mapping[str, Mapping[str, Any]]
 
 def contenders() -> list[Contender]:
     """Return AOMG in both modes and every rival, at epsilon .015 and K 12."""
-    rivals = (*EXACT, *PAPERS_RIVALS, *MODERN_RIVALS)
-    return [paper_aomg(), default_aomg(), *(rival(policy) for policy in rivals)]
+    return everyone()
 
 
 def pieces(scale: Scale, sources: Sequence[ValueSource]) -> list[Piece]:

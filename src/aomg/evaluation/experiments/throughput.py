@@ -5,11 +5,12 @@ from typing import Any
 
 from aomg.evaluation.experiment import Experiment, Measurements, Piece
 from aomg.evaluation.measure.contenders import (
-    MODERN_RIVALS,
+    EXACT,
     PAPERS_RIVALS,
     TITLES,
     Contender,
     default_aomg,
+    everyone,
     paper_aomg,
     rival,
 )
@@ -32,10 +33,10 @@ def _cmqs(factor: int) -> str:
 
 def _contenders(period: int) -> list[Contender]:
     """Return the contenders of a period: at 1K those of the paper's figure, at 10K all."""
-    first = [paper_aomg(), default_aomg(), rival("exact"), rival("exact-sorted")]
-    if period == SHORT:
-        return first + [rival("cmqs", _cmqs(factor), epsilon=EPSILON * factor) for factor in FACTORS]
-    return first + [rival(policy) for policy in (*PAPERS_RIVALS, *MODERN_RIVALS)]
+    if period == LONG:
+        return everyone()
+    first = [paper_aomg(), default_aomg(), *(rival(policy) for policy in EXACT)]
+    return first + [rival("cmqs", _cmqs(factor), epsilon=EPSILON * factor) for factor in FACTORS]
 
 
 def _source(own: ValueSource | None) -> ValueSource:

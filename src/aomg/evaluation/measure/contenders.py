@@ -46,3 +46,13 @@ MODERN_RIVALS = tuple(name for name in TITLES if name not in (*EXACT, *PAPERS_RI
 def rival(policy: str, title: str | None = None, **parameters: Any) -> Contender:
     """Return a rival with its own parameters; see `aomg.policies`."""
     return Contender(title or TITLES[policy], policy, parameters)
+
+
+def sketches() -> list[Contender]:
+    """Return the paper's rivals and the modern ones, with their defaults."""
+    return [rival(policy) for policy in (*PAPERS_RIVALS, *MODERN_RIVALS)]
+
+
+def everyone() -> list[Contender]:
+    """Return AOMG in both modes, the exact policies and all sketches."""
+    return [paper_aomg(), default_aomg(), *(rival(policy) for policy in EXACT), *sketches()]

@@ -40,10 +40,12 @@ def expected(name: str, events: int, start: int = 0, **parameters) -> pa.Table:
     return part if isinstance(part, pa.Table) else pa.table({"value": part})
 
 
-def same(found: pa.Table, wanted: pa.Table) -> bool:
+def same(written: pa.Table, wanted: pa.Table) -> bool:
     """Equal columns, whatever integers and times are called in the format."""
-    assert found.column_names == wanted.column_names
-    return all(np.array_equal(as_numbers(found[column]), as_numbers(wanted[column])) for column in wanted.column_names)
+    assert written.column_names == wanted.column_names
+    return all(
+        np.array_equal(as_numbers(written[column]), as_numbers(wanted[column])) for column in wanted.column_names
+    )
 
 
 def as_numbers(column: pa.ChunkedArray) -> np.ndarray:
@@ -91,19 +93,19 @@ def test_many_chunks_are_one_file(tmp_path, monkeypatch, format):
 
 
 def test_the_stream_is_never_held_whole(tmp_path, monkeypatch):
-    asked = []
+    positions = []
 
     class Counted:
         def take(self, n, start):
-            asked.append((start, n))
+            positions.append((start, n))
             return named("uniform").take(n, start)
 
     monkeypatch.setattr(generator, "CHUNK", 1_000)
     monkeypatch.setattr(generator, "named", lambda name, seed: Counted())
     generator.run(Console(quiet=True), "uniform", 10_500, tmp_path / "u", files=3)
-    assert max(n for _, n in asked) == 1_000
-    ends = [start + n for start, n in asked]
-    assert [start for start, _ in asked] == [0, *ends[:-1]] and ends[-1] == 10_500
+    assert max(n for _, n in positions) == 1_000
+    ends = [start + n for start, n in positions]
+    assert [start for start, _ in positions] == [0, *ends[:-1]] and ends[-1] == 10_500
 
 
 def test_csv_and_json_lines_are_plain_text(tmp_path):
@@ -216,8 +218,8 @@ def test_forced_into_a_folder_it_replaces_its_own_files_and_no_others(tmp_path):
     assert aomg("uniform", "--events", 100, "--files", 5, "--out", tmp_path, "--force").exit_code == 0
     assert aomg("uniform", "--events", 60, "--files", 2, "--out", tmp_path, "--force").exit_code == 0
     assert everything_in(tmp_path) == ["notes.txt", "uniform-00000.parquet", "uniform-00001.parquet"]
-    found = pa.concat_tables(pq.read_table(tmp_path / f"uniform-0000{number}.parquet") for number in (0, 1))
-    assert same(found, expected("uniform", 60))
+    written = pa.concat_tables(pq.read_table(tmp_path / f"uniform-0000{number}.parquet") for number in (0, 1))
+    assert same(written, expected("uniform", 60))
 
 
 def test_a_name_that_contradicts_the_format_or_the_number_of_files_is_refused(tmp_path):
@@ -284,9 +286,9 @@ def test_control_c_stops_it_and_removes_what_was_begun(tmp_path, format):
         time.sleep(0.02)
     assert [path.name.startswith(".it.") for path in tmp_path.iterdir()] == [True]
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, output = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.strip() == "stopped; no file was written"
+    assert output.strip() == "stopped; no file was written"
     assert everything_in(tmp_path) == []
 
 

@@ -231,16 +231,16 @@ def test_other_dependencies_can_share_this_environment_and_the_output_says_so(re
 
 def test_other_dependencies_get_an_environment_of_their_own(repository, monkeypatch, capsys):
     """Made with this Python in place of a real environment, which would take minutes."""
-    made = []
+    environments = []
 
     def make(folder, revision):
-        made.append((folder / "constraints.txt").read_text())
+        environments.append((folder / "constraints.txt").read_text())
         return Path(shutil.which("python3") or "python3")
 
     monkeypatch.setattr("benchmarks.against.checkout._virtual_environment", make)
     (repository / "constraints.txt").write_text("numpy==2.1.0\n")
     assert main(["HEAD", *ONCE], repository) == 0
-    assert made == ["numpy==2.0.0\n"]
+    assert environments == ["numpy==2.0.0\n"]
     assert "one for each: they differ in constraints.txt" in capsys.readouterr().out
 
 

@@ -29,10 +29,10 @@ def test_every_stored_file_is_of_a_benchmark_and_can_be_measured_again():
     names = {file.stem for file in outcome.RESULTS.glob("*.json")}
     assert names == set(registry.MODULES)
     for name in names:
-        found = outcome.read(outcome.RESULTS, name)
-        assert found.command == registry.command(name)
-        assert found.commit and found.machine["date"]
-        assert all(figure.measured and figure.unit for figure in found.figures)
+        stored_outcome = outcome.read(outcome.RESULTS, name)
+        assert stored_outcome.command == registry.command(name)
+        assert stored_outcome.commit and stored_outcome.machine["date"]
+        assert all(figure.measured and figure.unit for figure in stored_outcome.figures)
 
 
 def test_a_figure_is_a_row_with_its_aim_and_the_command_that_measures_it(tmp_path):

@@ -30,8 +30,11 @@ class Pieces:
         return lambda scale, own: [Piece(name, lambda name=name: self.measure(name), len(name)) for name in names]
 
 
-def _first(found, scale, own):
-    rows = [[name, told["error"], round(told["speed"]), None, "12 (34)"] for name, told in found.items()]
+def _first(measurements, scale, own):
+    rows = [
+        [name, measurement["error"], round(measurement["speed"]), None, "12 (34)"]
+        for name, measurement in measurements.items()
+    ]
     rows.append(["paper", 0.5, 1234567, 3.25, "-"])
     columns = [
         TableColumn("policy"),
@@ -40,7 +43,7 @@ def _first(found, scale, own):
         TableColumn("paper's error"),
         TableColumn("space"),
     ]
-    errors = [told["error"] for told in found.values()]
+    errors = [measurement["error"] for measurement in measurements.values()]
     series = [Series("AOMG", [1, 10, 100], errors[:3]), Series("AOMG, paper", [1, 10, 100], [0.5, 0.0, 2], dashed=True)]
     claims = [Claim("the error is small", "below 5 %", f"{max(errors):.2f} %", True)]
     return Outcome(
@@ -51,7 +54,7 @@ def _first(found, scale, own):
     )
 
 
-def _second(found, scale, own):
+def _second(measurements, scale, own):
     bars = [Series("KLL", LONG, [1.0, 2.0, None]), Series("paper", LONG, [2.0, 2.5, 3.0], dashed=True)]
     points = [Series(HOSTILE, [1, 2], [3, 4], labels=["one", HOSTILE])]
     wide = Table("Wide", [TableColumn(f"column {n}", 2) for n in range(30)], [[n * 1000.5 for n in range(30)]] * 40)

@@ -41,9 +41,9 @@ def refused(*arguments: object) -> str:
 
 def results_of(folder):
     """All tables and findings of a run, without its date and command."""
-    told = {file.name: json.loads(file.read_text()) for file in (folder / "results").iterdir()}
+    content = {file.name: json.loads(file.read_text()) for file in (folder / "results").iterdir()}
     tables = {file.name: file.read_text() for file in (folder / "tables").iterdir()}
-    return {name: content["outcome"] for name, content in told.items()}, tables
+    return {name: content["outcome"] for name, content in content.items()}, tables
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ def test_every_experiment_is_written_to_files_and_shown(tmp_path, experiments):
     expected = {"results/first.json", "results/second.json", "report.html"}
     expected |= {"tables/first-1.csv", "tables/first-2.csv", "tables/second-1.csv"}
     assert {path for path in written if not path.startswith("pieces/")} == expected
-    for said in ("The first", "How large is the error?", "Errors", "1,234,567", "A note.", "half of the paper's"):
-        assert said in result.output
+    for text in ("The first", "How large is the error?", "Errors", "1,234,567", "A note.", "half of the paper's"):
+        assert text in result.output
     assert "does not hold it is fast: the paper 15 to 92 %, here 3 % (the rivals are built well)" in result.output
     assert result.output.rstrip().endswith("report.html")
     assert max(map(len, result.output.splitlines()[:-1])) <= 100
@@ -110,7 +110,7 @@ def test_fewer_tables_than_before_leave_none_of_the_old(tmp_path, experiments):
 
 
 def test_the_scales_are_the_three():
-    assert [command.scale_of(*asked) for asked in ((True, False), (False, False), (False, True))] == [
+    assert [command.scale_of(*arguments) for arguments in ((True, False), (False, False), (False, True))] == [
         QUICK,
         STANDARD,
         FULL,
@@ -120,27 +120,27 @@ def test_the_scales_are_the_three():
 def test_the_list_has_every_experiment_there_is():
     result = aomg_evaluate("--list")
     assert result.exit_code == 0
-    told = [line.split()[0] for line in result.output.splitlines()[2:]]
-    assert told == list(aomg.evaluation.names())
+    content = [line.split()[0] for line in result.output.splitlines()[2:]]
+    assert content == list(aomg.evaluation.names())
     as_json = json.loads(aomg_evaluate("--list", "--json").output)
-    assert [one["name"] for one in as_json] == told
+    assert [one["name"] for one in as_json] == content
 
 
 def test_with_json_the_output_is_one_document(tmp_path, experiments):
     result = aomg_evaluate("--quick", "--json", "--out", tmp_path)
-    told = json.loads(result.stdout)
-    assert [one["name"] for one in told["experiments"]] == ["first", "second"]
-    assert told["experiments"][0]["about"]["scale"]["name"] == "quick"
-    assert told["report"] == str(tmp_path / "report.html")
+    content = json.loads(result.stdout)
+    assert [one["name"] for one in content["experiments"]] == ["first", "second"]
+    assert content["experiments"][0]["about"]["scale"]["name"] == "quick"
+    assert content["report"] == str(tmp_path / "report.html")
     assert "Errors" in result.stderr
 
 
 def test_the_command_in_the_results_is_the_one_that_was_given(tmp_path, experiments, data):
     out = tmp_path / "with space"
-    asked = ["first", "--quick", "--data", data / "mine.csv", "--value", "rtt_us", "--out", out]
-    assert aomg_evaluate(*asked).exit_code == 0
-    told = json.loads((out / "results/first.json").read_text())["about"]
-    assert told["command"] == f"aomg evaluate first --quick --data {data}/mine.csv --value rtt_us --out '{out}'"
+    arguments = ["first", "--quick", "--data", data / "mine.csv", "--value", "rtt_us", "--out", out]
+    assert aomg_evaluate(*arguments).exit_code == 0
+    content = json.loads((out / "results/first.json").read_text())["about"]
+    assert content["command"] == f"aomg evaluate first --quick --data {data}/mine.csv --value rtt_us --out '{out}'"
 
 
 # -- interrupted -------------------------------------------------------------------------------------------------------
@@ -154,14 +154,14 @@ def test_after_ctrl_c_the_same_command_goes_on_and_comes_to_the_same_files(tmp_p
     done = {"a": 0, "dddd": 3, "y": 7}[stop_at]
     assert stopped.exit_code == 130
     again = f"aomg evaluate --quick --out {tmp_path / 'part'}"
-    assert stopped.stderr == f"stopped: {done} of 8 pieces are kept in {tmp_path / 'part'}. To go on: {again}\n"
+    assert stopped.stderr == f"stopped: {done} of 8 pieces are stored in {tmp_path / 'part'}. To resume: {again}\n"
     assert (tmp_path / "part/results/first.json").exists() == (stop_at == "y")
     pieces.stop_at = None
     pieces.measured.clear()
     resumed = aomg_evaluate("--quick", "--out", tmp_path / "part")
     assert resumed.exit_code == 0
     assert len(pieces.measured) == 8 - done
-    assert (f"going on: {done} of 8 pieces were there" in resumed.output) == (done > 0)
+    assert (f"resuming: {done} of 8 pieces are already measured" in resumed.output) == (done > 0)
     assert results_of(tmp_path / "part") == results_of(tmp_path / "whole")
 
 
@@ -185,12 +185,12 @@ def test_check_lists_all_claims_and_fails_where_one_does_not_hold(tmp_path, expe
     result = aomg_evaluate("--check", "--quick", "--out", tmp_path)
     assert result.exit_code == 1 and result.exception.__class__ is SystemExit
     table = result.output.split("The paper's claims")[1]
-    for said in ("the error is small", "below 5 %", "it is fast", "15 to 92 %", "does not hold", "1 of 2 hold"):
-        assert said in table
+    for text in ("the error is small", "below 5 %", "it is fast", "15 to 92 %", "does not hold", "1 of 2 hold"):
+        assert text in table
     with (tmp_path / "tables/claims-1.csv").open() as file:
         assert [row["verdict"] for row in csv.DictReader(file)] == ["holds", "does not hold"]
-    told = json.loads((tmp_path / "results/claims.json").read_text())
-    assert [claim["holds"] for claim in told["outcome"]["claims"]] == [True, False]
+    content = json.loads((tmp_path / "results/claims.json").read_text())
+    assert [claim["holds"] for claim in content["outcome"]["claims"]] == [True, False]
 
 
 def test_check_succeeds_where_all_hold(tmp_path, experiments, monkeypatch):
@@ -202,21 +202,21 @@ def test_check_succeeds_where_all_hold(tmp_path, experiments, monkeypatch):
 def test_what_is_not_measured_is_shown_everywhere_and_is_no_failure(tmp_path, experiments, monkeypatch):
     """In the terminal, the table of claims, JSON, the report and the pages."""
     claim = Claim("it is 62 times", "62 times", "no such window", None, "run it without --quick")
-    first = replace(experiments["first"], outcome=lambda *found: Outcome([], claims=[claim]))
+    first = replace(experiments["first"], outcome=lambda *measurements: Outcome([], claims=[claim]))
     monkeypatch.setattr(sys.modules["aomg.evaluation.experiments.first"], "EXPERIMENT", first)
     monkeypatch.setattr(aomg.evaluation, "_NAMES", ("first",))
     result = aomg_evaluate("--check", "--quick", "--json", "--out", tmp_path)
     assert result.exit_code == 0
-    said = "not measured at this scale it is 62 times: the paper 62 times, here no such window (run it without --quick)"
-    assert said in " ".join(result.stderr.split())
+    text = "not measured at this scale it is 62 times: the paper 62 times, here no such window (run it without --quick)"
+    assert text in " ".join(result.stderr.split())
     assert "0 of 1 hold, 1 is not measured at this scale" in result.stderr
     assert [one["holds"] for one in json.loads(result.stdout)["claims"]] == [None]
     page = (tmp_path / "report.html").read_text()
     assert '<span class="open">? not measured at this scale</span>' in page and "These do not:" not in page
-    told = files.read(tmp_path, ("first",))
-    assert "| it is 62 times | 62 times | no such window | not measured at this scale |" in markdown.page(told[0])
+    content = files.read(tmp_path, ("first",))
+    assert "| it is 62 times | 62 times | no such window | not measured at this scale |" in markdown.page(content[0])
     assert "it is 62 times" not in filled(
-        "".join(f"<!-- {n}: {e} -->" for n in ("claims", "losses") for e in ("begin", "end")), [], told
+        "".join(f"<!-- {n}: {e} -->" for n in ("claims", "losses") for e in ("begin", "end")), [], content
     )
 
 
@@ -233,54 +233,54 @@ def test_a_file_of_ones_own_is_evaluated(data, file):
         "table1", "--quick", "--data", data / file, "--value", "gaps", "--json", "--out", data / "out"
     )
     assert result.exit_code == 0, result.output
-    (told,) = json.loads(result.stdout)["experiments"]
-    assert told["about"]["data"]["title"] == f"{file}, gaps"
-    assert (told["about"]["data"]["values"], told["about"]["data"]["dropped"]) == (18_000, 2_000)
-    assert [row[0] for row in told["outcome"]["tables"][0]["rows"]] == [f"{file}, gaps"]
+    (content,) = json.loads(result.stdout)["experiments"]
+    assert content["about"]["data"]["title"] == f"{file}, gaps"
+    assert (content["about"]["data"]["values"], content["about"]["data"]["dropped"]) == (18_000, 2_000)
+    assert [row[0] for row in content["outcome"]["tables"][0]["rows"]] == [f"{file}, gaps"]
     assert "2,000 rows without a finite number were left out" in (data / "out/report.html").read_text()
 
 
 def test_of_a_long_file_it_is_said_which_part_is_evaluated(data, experiments, monkeypatch):
     monkeypatch.setattr(command, "QUICK", replace(QUICK, events=8_000))
-    asked = ("--data", data / "mine.csv", "--value", "rtt_us", "--out", data / "out")
-    result = aomg_evaluate("--quick", *asked)
-    said = "the first 8,000 of 20,000 values (guarantee reads all of them; --full takes 20,000)"
-    assert f"mine.csv, rtt_us: {said}" in " ".join(result.output.split())
+    arguments = ("--data", data / "mine.csv", "--value", "rtt_us", "--out", data / "out")
+    result = aomg_evaluate("--quick", *arguments)
+    text = "the first 8,000 of 20,000 values (guarantee reads all of them; --full reads 20,000)"
+    assert f"mine.csv, rtt_us: {text}" in " ".join(result.output.split())
     page = (data / "out/report.html").read_text()
-    assert f"windows over values of your own: {said}." in page and f"<dd>mine.csv, rtt_us: {said}</dd>" in page
-    result = aomg_evaluate(*asked)
+    assert f"windows over values of your own: {text}." in page and f"<dd>mine.csv, rtt_us: {text}</dd>" in page
+    result = aomg_evaluate(*arguments)
     assert "mine.csv, rtt_us: all 20,000 values\n" in result.output
 
 
 def test_what_means_nothing_on_ones_own_data_is_skipped_with_a_line_and_refused_by_name(data, experiments, pieces):
-    asked = ("--quick", "--data", data / "mine.csv", "--value", "rtt_us", "--out", data / "out")
-    result = aomg_evaluate(*asked)
+    arguments = ("--quick", "--data", data / "mine.csv", "--value", "rtt_us", "--out", data / "out")
+    result = aomg_evaluate(*arguments)
     assert result.exit_code == 0
     assert "second is skipped: it is about streams of its own" in result.output
     assert pieces.measured == ["a", "bb", "ccc", "dddd", "eeeee", "ffffff"]
-    assert "second is about streams of its own and does not run with --data" in refused("second", *asked)
+    assert "second has its own streams and does not run with --data" in refused("second", *arguments)
 
 
 @pytest.mark.parametrize(
-    ("file", "column", "said"),
+    ("file", "column", "text"),
     [
         ("mine.csv", "latency", "mine.csv has no column 'latency'; its columns of numbers are rtt_us, gaps"),
         ("mine.parquet", "latency", "mine.parquet has no column 'latency'; its columns of numbers are rtt_us, gaps"),
         ("mine.csv", "host", "column 'host' of mine.csv holds string, not numbers; its columns of numbers are rtt_us"),
-        ("mine.csv", None, "say which column of mine.csv to evaluate: --value COLUMN; its columns of numbers are"),
+        ("mine.csv", None, "--value COLUMN is missing: it names the column of mine.csv to evaluate; its columns of numbers are"),
         ("yours.csv", "rtt_us", "there is no file"),
-        ("mine.txt", "rtt_us", "give a file ending in .parquet, .csv, .jsonl"),
+        ("mine.txt", "rtt_us", "give a file that ends in .parquet, .csv, .jsonl"),
         ("short.csv", "x", "short.csv has 3 finite values in 'x'; at least 2,000 are needed"),
         ("broken.parquet", "x", "broken.parquet cannot be read"),
         ("words.csv", "x", "column 'x' of words.csv holds string, not numbers; it has no column of numbers"),
     ],
 )
-def test_a_file_with_wrong_columns_or_types_gets_a_clear_error(data, pieces, experiments, file, column, said):
+def test_a_file_with_wrong_columns_or_types_gets_a_clear_error(data, pieces, experiments, file, column, text):
     (data / "short.csv").write_text("x\n1\n2\n3\n")
     (data / "words.csv").write_text("x\na\nb\n")
     (data / "broken.parquet").write_text("no Parquet")
-    asked = ["--quick", "--data", data / file, "--out", data / "out"]
-    assert said in refused("first", *asked, *(["--value", column] if column else []))
+    arguments = ["--quick", "--data", data / file, "--out", data / "out"]
+    assert text in refused("first", *arguments, *(["--value", column] if column else []))
     assert pieces.measured == [] and not (data / "out").exists()
 
 
@@ -288,17 +288,17 @@ def test_a_file_with_wrong_columns_or_types_gets_a_clear_error(data, pieces, exp
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         (["tabel1"], "there is no experiment 'tabel1'; did you mean table1?"),
-        (["--quick", "--full"], "--quick and --full are two scales"),
-        (["--value", "x"], "--value x is a column of a file: give the file too, with --data FILE"),
-        (["--check", "table1"], "leave out names and --data"),
-        (["--check", "--data", "x.csv", "--value", "x"], "leave out names and --data"),
+        (["--quick", "--full"], "--quick and --full exclude each other"),
+        (["--value", "x"], "--value x needs a file: add --data FILE"),
+        (["--check", "table1"], "remove names and --data"),
+        (["--check", "--data", "x.csv", "--value", "x"], "remove names and --data"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(arguments, said, tmp_path):
-    assert said in refused(*arguments, "--out", tmp_path)
+def test_what_does_not_fit_together_is_refused(arguments, text, tmp_path):
+    assert text in refused(*arguments, "--out", tmp_path)
 
 
 def test_a_missing_plotly_is_said_before_anything_is_measured(tmp_path, experiments, pieces, monkeypatch):

@@ -159,7 +159,7 @@ def test_bounds_in_a_union_are_what_all_summaries_know_together(parts, epsilon):
     assert worst(union, everything) <= sum(epsilon * values.size + -(-values.size // 10) / 2 for values in parts)
     # by definition: the last value of each summary up to here, and its first from here on
     least, largest = bounds(union)
-    for at, value in enumerate(union.values):
+    for index, value in enumerate(union.values):
         surely, possibly = 0, 0
         for summary in summaries:
             low, high = bounds(summary)
@@ -167,10 +167,10 @@ def test_bounds_in_a_union_are_what_all_summaries_know_together(parts, epsilon):
             after = np.searchsorted(summary.values, value, "left")
             surely += low[before - 1] if before else 0
             possibly += high[after] - 1 if after < high.size else summary.steps[:, LEAST].sum()
-        if value not in union.values[at + 1 :]:
-            assert least[at] == surely
-        if value not in union.values[:at]:
-            assert largest[at] == possibly + 1
+        if value not in union.values[index + 1 :]:
+            assert least[index] == surely
+        if value not in union.values[:index]:
+            assert largest[index] == possibly + 1
 
 
 @given(st.lists(blocks, min_size=1, max_size=8), st.data())

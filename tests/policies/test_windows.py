@@ -28,8 +28,10 @@ def test_windows_counts_and_extremes_are_the_operators(size, period, windows, pa
     parts = np.split(content, sorted(cuts))
     one = [result for part in parts for result in ours.push(part)] + list(ours.finish())
     other = [result for part in parts for result in theirs.push(part)] + list(theirs.finish())
-    told = [[(r.start, r.end, r.count, r.minimum, r.maximum, r.sub_windows) for r in found] for found in (one, other)]
-    assert told[0] == told[1]
+    fields = [
+        [(r.start, r.end, r.count, r.minimum, r.maximum, r.sub_windows) for r in results] for results in (one, other)
+    ]
+    assert fields[0] == fields[1]
     assert theirs.refused == 0
     assert not any(result.burst for result in other)
 
@@ -52,9 +54,9 @@ def test_a_finished_stream_takes_no_more():
 
 
 def test_every_policy_has_a_name_and_a_promise_in_one_line():
-    told = names()
-    assert {"exact", "exact-sorted", "cmqs", "am", "random", "moment", "histogram", "kll", "ddsketch"} <= set(told)
-    assert all(promise and "\n" not in promise and len(promise) < 120 for promise in told.values())
+    fields = names()
+    assert {"exact", "exact-sorted", "cmqs", "am", "random", "moment", "histogram", "kll", "ddsketch"} <= set(fields)
+    assert all(promise and "\n" not in promise and len(promise) < 120 for promise in fields.values())
 
 
 def test_the_page_of_policies_has_each_with_its_promise():

@@ -40,13 +40,13 @@ def outcome(folder):
 def test_every_figure_is_a_row_with_its_aim(checkout):
     fast = figure("batch, 1 key", True, {"count": 4.0, "quantiles": 2.0})
     results(checkout, spark_a=[fast, figure("growth", False)], spark_b=[figure("state", None)], throughput=[fast])
-    found = outcome(checkout)
-    assert found.tables[0].rows == [
+    result = outcome(checkout)
+    assert result.tables[0].rows == [
         ["batch, 1 key", "a count", ">= 0.5", "0.51", "yes"],
         ["growth", "a count", ">= 0.5", "0.51", "no"],
         ["state", "a count", "", "0.51", ""],
     ]
-    assert found.findings[:2] == [
+    assert result.findings[:2] == [
         "1 of 2 aims are met, measured 2026-01-02 on 2 cores of A, Spark 4.3.0.",
         "Not met: growth, against a count: 0.51, the aim is >= 0.5.",
     ]
@@ -57,23 +57,23 @@ def test_the_plot_has_a_series_for_each_rival_and_the_findings_say_who_is_faster
     second = figure("batch", True, {"KLL": 1.0, "quantiles": 3.0})
     sizes = figure("batch", True, {"1 minute": 3.0, "1 hour": 2.0})
     results(checkout, spark_a=[first], spark_b=[second], spark_c=[sizes])
-    found = outcome(checkout)
-    rivals, itself = found.plots
+    result = outcome(checkout)
+    rivals, itself = result.plots
     assert {series.name: list(series.y) for series in rivals.series} == {
         "count": [4.0, None],
         "quantiles": [2.0, 3.0],
         "KLL": [None, 1.0],
     }
     assert [list(series.x) for series in itself.series] == [["batch (c)"]] * 2
-    assert "The quantiles have 0.5 times the speed of count: slower in 1 of 1 settings." in found.findings
-    assert "The quantiles have 3 times the speed of KLL: slower in 0 of 1 settings." in found.findings
+    assert "The quantiles have 0.5 times the speed of count: slower in 1 of 1 settings." in result.findings
+    assert "The quantiles have 3 times the speed of KLL: slower in 0 of 1 settings." in result.findings
 
 
 def test_without_results_it_says_how_to_get_them(checkout):
-    found = outcome(checkout)
-    assert found.tables[0].rows == []
-    assert not found.plots
-    assert "make bench-spark" in found.findings[0]
+    result = outcome(checkout)
+    assert result.tables[0].rows == []
+    assert not result.plots
+    assert "make bench-spark" in result.findings[0]
 
 
 def test_new_results_are_read_again(checkout):
@@ -105,7 +105,7 @@ def test_the_results_of_this_repository_are_complete(tmp_path):
     files = spark.result_files()
     if not files:
         pytest.skip("no results beside this package")
-    found = outcome(tmp_path)
+    result = outcome(tmp_path)
     figures = sum(len(json.loads(file.read_text())["figures"]) for file in files)
-    assert len(found.tables[0].rows) == figures
-    assert all(any(y is not None for y in series.y) for plot in found.plots for series in plot.series)
+    assert len(result.tables[0].rows) == figures
+    assert all(any(y is not None for y in series.y) for plot in result.plots for series in plot.series)

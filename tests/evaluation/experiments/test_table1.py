@@ -42,9 +42,9 @@ def test_a_short_file_is_told_by_its_own_size(tmp_path):
 
 
 def test_the_two_numbers_of_the_papers_text_are_claims():
-    found = {name: [781, 798, 814, 1516, 1874, 74265] for name in ("pingmesh", "search", "taxi")}
-    median, tail = EXPERIMENT.outcome(found, TINY, None).claims
+    measurements = {name: [781, 798, 814, 1516, 1874, 74265] for name in ("pingmesh", "search", "taxi")}
+    median, tail = EXPERIMENT.outcome(measurements, TINY, None).claims
     assert (median.holds, median.measured) == (True, "2.0 %")
     assert (tail.holds, tail.measured) == (True, "39.6 times")
-    found["pingmesh"] = [781, 798, 830, 1516, 1874, 60_000]
-    assert [claim.holds for claim in EXPERIMENT.outcome(found, TINY, None).claims] == [False, False]
+    measurements["pingmesh"] = [781, 798, 830, 1516, 1874, 60_000]
+    assert [claim.holds for claim in EXPERIMENT.outcome(measurements, TINY, None).claims] == [False, False]

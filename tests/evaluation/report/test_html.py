@@ -33,15 +33,17 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        told = dict(attributes)
-        self.loads += [told[name] for name in ("src", "href") if not (told.get(name) or "#").startswith(("#", "data:"))]
+        values = dict(attributes)
+        self.loads += [
+            values[name] for name in ("src", "href") if not (values.get(name) or "#").startswith(("#", "data:"))
+        ]
         if tag == "table":
-            self._rows = self.tables.setdefault(told.get("data-file", "words"), [])
+            self._rows = self.tables.setdefault(values.get("data-file", "words"), [])
         elif tag == "tr":
             self._rows.append([])
         elif tag in ("th", "td"):
             self._cell = ""
-            self.unscoped += tag == "th" and told.get("scope") not in ("row", "col")
+            self.unscoped += tag == "th" and values.get("scope") not in ("row", "col")
         elif tag in ("h1", "h2", "h3", "h4"):
             self.headings.append(tag)
 
@@ -114,10 +116,10 @@ def test_headings_are_in_order_and_headers_have_a_scope(folder):
 def test_claims_methods_and_machine_are_told(folder):
     page = (folder / "report.html").read_text()
     assert "Of the paper's claims, <strong>1 of 2 hold</strong>." in page
-    for said in ("✓ holds", "✗ does not hold", "the rivals are built well", "In the paper: Figure 2."):
-        assert said in page
-    for said in ("rank error", "The ceil(phi N)-th smallest", "tiny: 150,000 events", "numpy 2", "seed 1"):
-        assert said in page
+    for text in ("✓ holds", "✗ does not hold", "the rivals are built well", "In the paper: Figure 2."):
+        assert text in page
+    for text in ("rank error", "The ceil(phi N)-th smallest", "tiny: 150,000 events", "numpy 2", "seed 1"):
+        assert text in page
 
 
 def test_numbers_are_on_the_right_and_words_on_the_left():
@@ -138,8 +140,8 @@ def test_a_contender_looks_the_same_in_every_plot_and_no_two_look_alike():
     kll, req = Series("KLL", [1], [1]), Series("REQ", [1], [1])
     many = [Series(name, [1], [1]) for name in ("with", "without", *plots._KNOWN[2:6], "one more")]
     assert styles(kll, *many)[0] == styles(*many, req, kll)[-1]
-    found = styles(kll, req, *many)
-    assert len(set(found)) == len(found)
+    used = styles(kll, req, *many)
+    assert len(set(used)) == len(used)
     assert len({colour for colour, _ in styles(*many)}) == len(many)
 
 
@@ -152,8 +154,8 @@ def test_the_papers_series_is_dashed_and_has_the_colour_of_ours():
 
 def test_points_that_a_logarithmic_axis_cannot_show_are_told():
     series = [Series("Exact", [1, 2], [0.0, 1]), Series("KLL", [1, 2], [3, None])]
-    told = plots.caption(Plot("p", "x", "y", series, log_y=True, caption="Errors."))
-    assert told == "Errors. Zero has no place on a logarithmic axis; points are missing from Exact."
+    text_below = plots.caption(Plot("p", "x", "y", series, log_y=True, caption="Errors."))
+    assert text_below == "Errors. Zero has no place on a logarithmic axis; points are missing from Exact."
     assert plots.caption(Plot("p", "x", "y", series)) == ""
 
 

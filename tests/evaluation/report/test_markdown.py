@@ -64,13 +64,13 @@ def test_the_index_has_all_claims_with_their_verdicts(results):
 
 def test_the_index_names_every_command_and_the_days_from_first_to_last(results):
     first, second = results
-    told = replace(first, about=first.about | {"command": "aomg evaluate first", "date": "2026-01-02"})
+    changed = replace(first, about=first.about | {"command": "aomg evaluate first", "date": "2026-01-02"})
     other = replace(second, about=second.about | {"command": "aomg evaluate second", "date": "2026-01-03"})
-    page = markdown.index([told, other])
+    page = markdown.index([changed, other])
     assert "- **command**: aomg evaluate first; aomg evaluate second\n" in page
     assert "- **measured**: 2026-01-02 to 2026-01-03\n" in page
-    assert "aomg evaluate second" not in markdown.index([told, told])
-    assert "aomg evaluate first; aomg evaluate second" in report.page([told, other])
+    assert "aomg evaluate second" not in markdown.index([changed, changed])
+    assert "aomg evaluate first; aomg evaluate second" in report.page([changed, other])
 
 
 def test_signs_of_markdown_and_html_are_shown_and_not_obeyed():

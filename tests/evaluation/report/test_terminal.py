@@ -20,17 +20,17 @@ PAGES = Path(__file__).parents[3] / "docs" / "results"
 
 def tables_of(page: Path) -> list[Table]:
     """Every table of a page of results, with its cells as texts."""
-    found: list[list[list[str]]] = []
+    grids: list[list[list[str]]] = []
     before = ""
     for line in page.read_text().splitlines():
         if line.startswith("|"):
             cells = [re.sub(r"\\(.)", r"\1", cell) for cell in re.split(r" ?(?<!\\)\| ?", line.strip())[1:-1]]
             if not before.startswith("|"):
-                found.append([])
+                grids.append([])
             if not set(line) <= set("|-: "):
-                found[-1].append(cells)
+                grids[-1].append(cells)
         before = line
-    return [Table(page.stem, [TableColumn(name) for name in rows[0]], rows[1:], "A note.") for rows in found]
+    return [Table(page.stem, [TableColumn(name) for name in rows[0]], rows[1:], "A note.") for rows in grids]
 
 
 def shown(table: Table, width: int) -> str:
@@ -42,23 +42,23 @@ def shown(table: Table, width: int) -> str:
 def said_in(groups: list[list[int]], cells: list[list[str]]) -> list[tuple[list[int], list[list[str]]]]:
     """Each group of columns with the rows it must show: all at first, then those with more than their keys."""
     shared = set(groups[0]).intersection(*groups[1:])
-    found = [(groups[0], cells)]
+    grids = [(groups[0], cells)]
     for group in groups[1:]:
-        found.append((group, [row for row in cells if any(row[column] for column in group if column not in shared)]))
-    return found
+        grids.append((group, [row for row in cells if any(row[column] for column in group if column not in shared)]))
+    return grids
 
 
 def check_all_is_there(table: Table, width: int) -> None:
     """Every sign of every cell is there as often as it must be, every number in one piece, and no line is too long."""
-    said = shown(table, width)
-    assert max(map(len, said.splitlines())) <= width
+    output = shown(table, width)
+    assert max(map(len, output.splitlines())) <= width
     groups = parts(table, width - 2)
     cells, heads = texts(table), headings(table)
     expected = [table.title, table.note, *["... the other columns"] * (len(groups) - 1)]
     expected += [line[column] for group, rows in said_in(groups, cells) for line in (heads, *rows) for column in group]
     letters = lambda text: Counter(re.sub(r"[\s─]", "", text))  # noqa: E731
-    assert letters(said) == letters("".join(expected))
-    words = Counter(said.split())
+    assert letters(output) == letters("".join(expected))
+    words = Counter(output.split())
     for column in range(len(heads)):
         if is_number(table, column):
             for number, times in Counter(row[column] for row in cells if row[column]).items():
@@ -116,7 +116,7 @@ def test_nothing_is_cut_off_whatever_the_cells_are(data, width):
     heads = data.draw(st.lists(st.text("abc (%)", max_size=30), min_size=count, max_size=count))
     table = Table("Made", [TableColumn(name) for name in heads], rows, "[dim]A note")
     groups = parts(table, width - 2)
-    said = re.sub(r"[\s─]", "", shown(table, width))
+    output = re.sub(r"[\s─]", "", shown(table, width))
     expected = [table.title, table.note, *["... the other columns"] * (len(groups) - 1)]
     expected += [
         line[column]
@@ -124,4 +124,4 @@ def test_nothing_is_cut_off_whatever_the_cells_are(data, width):
         for line in (headings(table), *rows)
         for column in group
     ]
-    assert Counter(said) == Counter(re.sub(r"\s", "", "".join(expected)))
+    assert Counter(output) == Counter(re.sub(r"\s", "", "".join(expected)))

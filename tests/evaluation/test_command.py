@@ -256,7 +256,7 @@ def test_what_means_nothing_on_ones_own_data_is_skipped_with_a_line_and_refused_
     arguments = ("--quick", "--data", data / "mine.csv", "--value", "rtt_us", "--out", data / "out")
     result = aomg_evaluate(*arguments)
     assert result.exit_code == 0
-    assert "second is skipped: it is about streams of its own" in result.output
+    assert "second is skipped: it has its own streams" in result.output
     assert pieces.measured == ["a", "bb", "ccc", "dddd", "eeeee", "ffffff"]
     assert "second has its own streams and does not run with --data" in refused("second", *arguments)
 

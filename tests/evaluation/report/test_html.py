@@ -155,7 +155,7 @@ def test_the_papers_series_is_dashed_and_has_the_colour_of_ours():
 def test_points_that_a_logarithmic_axis_cannot_show_are_told():
     series = [Series("Exact", [1, 2], [0.0, 1]), Series("KLL", [1, 2], [3, None])]
     text_below = plots.caption(Plot("p", "x", "y", series, log_y=True, caption="Errors."))
-    assert text_below == "Errors. Zero has no place on a logarithmic axis; points are missing from Exact."
+    assert text_below == "Errors. A logarithmic axis cannot show zero; points are missing from Exact."
     assert plots.caption(Plot("p", "x", "y", series)) == ""
 
 

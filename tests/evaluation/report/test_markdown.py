@@ -52,7 +52,7 @@ def test_a_page_has_tables_findings_claims_and_how_it_was_measured(results):
     assert "| paper | 0.500 | 1,234,567 | 3.25 | - |\n" in page
     assert "- The error here is half of the paper's.\n" in page
     assert "| the error is small | below 5 % | 0.87 % | holds |  |\n" in page
-    assert "What it shows. Zero has no place" in page
+    assert "What it shows. A logarithmic axis cannot show zero" in page
     assert "tiny: 150,000 events of a stream" in page
 
 

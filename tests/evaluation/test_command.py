@@ -267,7 +267,11 @@ def test_what_means_nothing_on_ones_own_data_is_skipped_with_a_line_and_refused_
         ("mine.csv", "latency", "mine.csv has no column 'latency'; its columns of numbers are rtt_us, gaps"),
         ("mine.parquet", "latency", "mine.parquet has no column 'latency'; its columns of numbers are rtt_us, gaps"),
         ("mine.csv", "host", "column 'host' of mine.csv holds string, not numbers; its columns of numbers are rtt_us"),
-        ("mine.csv", None, "--value COLUMN is missing: it names the column of mine.csv to evaluate; its columns of numbers are"),
+        (
+            "mine.csv",
+            None,
+            "--value COLUMN is missing: it names the column of mine.csv to evaluate; its columns of numbers are",
+        ),
         ("yours.csv", "rtt_us", "there is no file"),
         ("mine.txt", "rtt_us", "give a file that ends in .parquet, .csv, .jsonl"),
         ("short.csv", "x", "short.csv has 3 finite values in 'x'; at least 2,000 are needed"),

@@ -115,7 +115,8 @@ def test_an_interval_that_misses_the_exact_value_is_told():
 def test_where_the_envelope_does_worse_it_is_told():
     worse = EXPERIMENT.outcome(found_with(2, 1.8), TINY, of_stream("normal")).findings
     assert any(
-        "smaller error without the envelope" in finding and "without envelope 1.5 % to 1.8 %" in finding for finding in worse
+        "smaller error without the envelope" in finding and "without envelope 1.5 % to 1.8 %" in finding
+        for finding in worse
     )
     better = EXPERIMENT.outcome(found_with(2, 1.2), TINY, of_stream("normal")).findings
     assert not any("smaller error without" in finding for finding in better)

@@ -63,7 +63,7 @@ def test_the_papers_number_holds_if_ours_is_not_worse_and_rivals_are():
     assert [claim.holds for claim in good.claims] == [True] * 5
     bad = taxi.EXPERIMENT.outcome(measurements("taxi", worse | {"AOMG (paper)": [1, 1, 1, 2.5]}), TINY, None)
     assert [claim.holds for claim in bad.claims] == [False, True, False, True, True]
-    assert "Random is nearer" in bad.claims[2].reason
+    assert "Random is more accurate" in bad.claims[2].reason
 
 
 def test_an_error_beyond_five_percent_at_the_median_or_at_0_9_is_named():
@@ -76,8 +76,8 @@ def test_rivals_that_are_nearer_or_faster_are_named():
     errors = {"REQ": [1, 1, 1, 0.5], "Exact": [0, 0, 0, 0]}
     result = taxi.EXPERIMENT.outcome(measurements("taxi", errors, {"KLL": 3.0, "AOMG (default)": 4.0}), TINY, None)
     paper, default = result.findings[1:]
-    assert "nearer are REQ (0.50 %); faster are KLL (3.0 times)." in paper
-    assert "nearer are REQ (0.50 %); no rival is faster." in default
+    assert "more accurate: REQ (0.50 %); faster: KLL (3.0 times)." in paper
+    assert "more accurate: REQ (0.50 %); no rival is faster." in default
 
 
 def test_hosts_hold_if_all_are_within_five_percent_and_aomg_is_the_fastest():

@@ -68,7 +68,10 @@ def check_all_is_there(table: Table, width: int) -> None:
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("name", names())
 def test_every_cell_of_every_result_is_shown(name, width):
-    tables = tables_of(PAGES / f"{name}.md")
+    page = PAGES / f"{name}.md"
+    if not page.exists():
+        pytest.skip(f"no page of {name}: make evaluation writes it")
+    tables = tables_of(page)
     assert tables
     for table in tables:
         check_all_is_there(table, width)

@@ -237,7 +237,7 @@ def test_a_file_of_ones_own_is_evaluated(data, file):
     assert content["about"]["data"]["title"] == f"{file}, gaps"
     assert (content["about"]["data"]["values"], content["about"]["data"]["dropped"]) == (18_000, 2_000)
     assert [row[0] for row in content["outcome"]["tables"][0]["rows"]] == [f"{file}, gaps"]
-    assert "2,000 rows without a finite number were left out" in (data / "out/report.html").read_text()
+    assert "2,000 rows without a finite number were skipped" in (data / "out/report.html").read_text()
 
 
 def test_of_a_long_file_it_is_said_which_part_is_evaluated(data, experiments, monkeypatch):
@@ -247,7 +247,7 @@ def test_of_a_long_file_it_is_said_which_part_is_evaluated(data, experiments, mo
     text = "the first 8,000 of 20,000 values (guarantee reads all of them; --full reads 20,000)"
     assert f"mine.csv, rtt_us: {text}" in " ".join(result.output.split())
     page = (data / "out/report.html").read_text()
-    assert f"windows over values of your own: {text}." in page and f"<dd>mine.csv, rtt_us: {text}</dd>" in page
+    assert f"windows over your data: {text}." in page and f"<dd>mine.csv, rtt_us: {text}</dd>" in page
     result = aomg_evaluate(*arguments)
     assert "mine.csv, rtt_us: all 20,000 values\n" in result.output
 
@@ -270,7 +270,7 @@ def test_what_means_nothing_on_ones_own_data_is_skipped_with_a_line_and_refused_
         (
             "mine.csv",
             None,
-            "--value COLUMN is missing: it names the column of mine.csv to evaluate; its columns of numbers are",
+            "add --value COLUMN, the column of mine.csv to evaluate; its columns of numbers are",
         ),
         ("yours.csv", "rtt_us", "there is no file"),
         ("mine.txt", "rtt_us", "give a file that ends in .parquet, .csv, .jsonl"),

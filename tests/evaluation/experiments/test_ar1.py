@@ -94,7 +94,7 @@ def test_errors_far_from_the_papers_are_told_with_the_nearest_period(measurement
         changed["psi-0.8-period-1024"]["value_error"][place] = error
     far = [text for text in EXPERIMENT.outcome(changed, TINY, None).findings if "far from" in text]
     assert far[-1].startswith("Period 1,024, far from the paper's numbers: psi 0.8 at 0.99 1,560.00e-5 (the paper 156")
-    assert "psi 0 " not in far[-1] and "does not say its window and period" in far[-1]
+    assert "psi 0 " not in far[-1] and "does not state its window and period" in far[-1]
     assert far[0].startswith("Period 16,384")
 
 

@@ -136,6 +136,6 @@ def test_a_file_is_read_to_its_end_at_every_scale(tmp_path):
     values[-100:] *= 1_000
     own = ValueSource("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
     outcome = Run(tmp_path, Scale("short", 4_000, 4_000, 10_000, 1), own).outcome(EXPERIMENT)
-    assert outcome.findings[0] == "All 9,000 values are read, to the end: 28 windows of 2,048."
+    assert outcome.findings[0] == "All 9,000 values are read: 28 windows of 2,048."
     worst = {row[2]: row[4] for row in outcome.tables[1].rows}
     assert worst["paper, mean alone"] > 90 and worst["with envelope"] <= 2

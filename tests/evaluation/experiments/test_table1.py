@@ -15,7 +15,7 @@ def test_a_known_window_gives_the_values_at_its_ranks(tmp_path):
     values = np.random.default_rng(3).permutation(np.arange(1, 100_001))
     own = ValueSource("known", "known", lambda events, start: values[start : start + events], values.size)
     outcome = Run(tmp_path, TINY, own).outcome(EXPERIMENT)
-    assert outcome.tables[0].title.endswith("100,000 elements") and not outcome.claims
+    assert outcome.tables[0].title.endswith("100,000 events") and not outcome.claims
     (row,) = outcome.tables[0].rows
     assert row == ["known", "here", 48_000, 50_000, 52_000, 97_000, 99_000, 100_000]
 
@@ -38,7 +38,7 @@ def test_every_stream_has_a_sentence_with_its_own_numbers(tmp_path):
 
 def test_a_short_file_is_told_by_its_own_size(tmp_path):
     own = ValueSource("short", "short", lambda events, start: np.arange(1.0, 5_001)[start : start + events], 5_000)
-    assert Run(tmp_path, TINY, own).outcome(EXPERIMENT).tables[0].title.endswith(" 5,000 elements")
+    assert Run(tmp_path, TINY, own).outcome(EXPERIMENT).tables[0].title.endswith(" 5,000 events")
 
 
 def test_the_two_numbers_of_the_papers_text_are_claims():

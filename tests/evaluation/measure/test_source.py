@@ -91,7 +91,7 @@ def test_two_files_of_one_name_are_told_apart(tmp_path):
 def test_a_column_must_be_named_and_the_error_lists_them(tmp_path):
     path = parquet(tmp_path, rtt=np.arange(MANY), host=["a"] * MANY, cpu=np.ones(MANY))
     assert message(path, None) == (
-        "say which column of data.parquet to evaluate: --value COLUMN; its columns of numbers are rtt, cpu"
+        "add --value COLUMN, the column of data.parquet to evaluate; its columns of numbers are rtt, cpu"
     )
 
 
@@ -158,7 +158,7 @@ def test_a_parquet_file_that_was_cut_short_is_refused(tmp_path):
 
 def test_a_kind_of_file_that_is_not_known_is_refused_with_those_that_are(tmp_path):
     text = message(tmp_path / "data.xlsx", "value")
-    assert text.endswith("give a file ending in .parquet, .csv, .jsonl, .json")
+    assert text.endswith("give a file that ends in .parquet, .csv, .jsonl, .json")
 
 
 @pytest.mark.parametrize("make", [lambda path: None, lambda path: path.mkdir()], ids=["missing", "folder"])

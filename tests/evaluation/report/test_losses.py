@@ -47,7 +47,7 @@ def all_alike():
 @pytest.fixture
 def measurements(monkeypatch):
     there = all_alike()
-    monkeypatch.setattr(losses, "_found", lambda run, name, watch: there[name])
+    monkeypatch.setattr(losses, "_measurements_of", lambda run, name, watch: there[name])
     return there
 
 

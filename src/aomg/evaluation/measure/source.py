@@ -119,7 +119,7 @@ def of_file(path: Path, column: str | None) -> ValueSource:
     numeric = [field.name for field in table.schema if pa.types.is_integer(field.type) or _real(field.type)]
     numeric_columns = f"its columns of numbers are {', '.join(numeric)}" if numeric else "it has no column of numbers"
     if column is None:
-        raise DataError(f"--value COLUMN is missing: it names the column of {path.name} to evaluate; {numeric_columns}")
+        raise DataError(f"add --value COLUMN, the column of {path.name} to evaluate; {numeric_columns}")
     if column not in table.column_names:
         raise DataError(f"{path.name} has no column {column!r}; {numeric_columns}")
     if table.column_names.count(column) > 1:

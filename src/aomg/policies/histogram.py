@@ -24,7 +24,7 @@ class CodeHistogram(Policy):
 
     name: ClassVar[str] = "histogram"
     title: ClassVar[str] = "Histogram"
-    promise: ClassVar[str] = "within the code of the exact value (the query's digits), by full counts"
+    promise: ClassVar[str] = "equal to the exact value in the query's digits, by counts of all values"
 
     def __init__(self, query: Query) -> None:
         super().__init__(query)

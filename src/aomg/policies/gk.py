@@ -36,7 +36,8 @@ class Gk:
         self._registers = np.zeros(3, np.int64)
         self._registers[GK_COUNTS] = 1
         capacity = ceil(2 / self.width) + 4 + 2 * self.batch  # also for the tuples that replace too many counts
-        self._keys, self._gaps, self._spreads = np.empty(capacity), np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
+        self._keys = np.empty(capacity)
+        self._gaps, self._spreads = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
         self._waiting, self._filled = np.empty(self.batch), 0
 
     @property

@@ -42,7 +42,7 @@ evaluation: $(INSTALLED) browser ## the paper's tables and figures again, and th
 pictures: $(INSTALLED) browser ## every view of the live page after the demo, in build/pages, and the README's picture (three minutes)
 	rm -rf build/demo
 	$(BIN)/aomg demo --no-web --keep build/demo
-	$(BIN)/python -m benchmarks.page_pictures build/demo/example.yaml build/pages
+	$(BIN)/python -m benchmarks.page.pictures build/demo/example.yaml build/pages
 	cp build/pages/overview-wide-light.png docs/pictures/
 
 # Some tests open the report in Chromium, and the pictures of the pages are drawn by it. Playwright drives it with a Node

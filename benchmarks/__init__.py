@@ -1,1 +1,1 @@
-"""One file for each question. Rivals take turns in one run, and a figure is a ratio of their times."""
+"""Benchmarks, one file per question. Rivals take turns in one run, and a speed is a ratio of their times."""

@@ -1,4 +1,4 @@
-"""What all benchmarks share: turns, ratios, exact answers, and what a figure says."""
+"""Shared by all benchmarks: rounds in turns, ratios, exact quantiles, and figures."""
 
 import datetime
 import os
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from statistics import median
 from typing import Any
@@ -23,25 +23,27 @@ Timed = Callable[[], float]
 """A case of a benchmark, ready to run: each call runs it once and returns its seconds."""
 LARGE = 256 * BLOCK  # 16.8 million values, 134 MB
 SMALL = 128 * BLOCK  # 8.4 million values, 67 MB: no array that is summed is smaller
+QUANTILES = "p50 / p90 / p99 / p99.9"
+"""The order of errors in a figure."""
 
 
 @dataclass
 class Figure:
-    """One line of a table: what was asked, what was aimed at, and what came out."""
+    """One line of a table: what is measured, the figure in words, what it is compared with, and the aim."""
 
     what: str
     measured: str
     aim: str = ""
     met: bool | None = None
     detail: dict[str, Any] = field(default_factory=dict)
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+    unit: str = "ratio of speeds"
+    against: str = ""
+    """The rival, the limit or the paper's figure."""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How much faster one is than the other: the best of each, and the median of the rounds."""
+    """How many times one rival is faster than another: best round of each, and median of the rounds."""
 
     best: float
     median: float
@@ -50,9 +52,9 @@ class Ratio:
         return f"{self.best:.2f} (median {self.median:.2f})"
 
 
-# Two yardsticks. The aims are set against the plain sum: a loop over the values as one writes it, doubles by their
-# words (added as doubles, one after the other, they would be slower still). The fastest is indexed, so that it is
-# vectorised, and free to add doubles in any order: what the memory can really do. Both are reported.
+# Two yardsticks, both reported. Aims refer to the plain sum: a simple loop over the values, with doubles read as words
+# (adding them as doubles would be slower). The fastest sum uses an index, so that it is vectorised, and may add doubles
+# in any order: it shows what the memory can deliver.
 @numba.njit(nogil=True, cache=True)
 def plain_sum(words: npt.NDArray[np.int64]) -> int:
     total = 0
@@ -81,16 +83,16 @@ def timed(work: Callable[[], object]) -> Timed:
 
 
 def seconds_of_script(script: str, **environment: str) -> float:
-    """Run a script in a fresh process; return the seconds that it measured and printed."""
+    """Run a script in a fresh process; return the seconds that it printed."""
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"the script ended with status {done.returncode}:\n{done.stderr}")
-    return float(done.stdout)
+    process = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise RuntimeError(f"the script ended with status {process.returncode}:\n{process.stderr}")
+    return float(process.stdout)
 
 
 def take_turns(rounds: int, *rivals: Callable[[], object]) -> list[list[float]]:
-    """Seconds of each rival in each round, after one that is not timed: all compiled, all pages touched."""
+    """Return the seconds of each rival in each round, after an untimed one that compiles and touches all pages."""
     for rival in rivals:
         rival()
     clocks = [timed(rival) for rival in rivals]
@@ -102,7 +104,7 @@ def take_turns(rounds: int, *rivals: Callable[[], object]) -> list[list[float]]:
 
 
 def ratio(slow: list[float], fast: list[float], scale: float = 1.0) -> Ratio:
-    """How many times `fast` is faster than `slow`; `scale` for different amounts of work."""
+    """Return how many times `fast` is faster than `slow`; `scale` corrects for different amounts of work."""
     rounds = [scale * a / b for a, b in zip(slow, fast, strict=True)]
     return Ratio(scale * min(slow) / min(fast), median(rounds))
 
@@ -115,15 +117,15 @@ def pingmesh_values(events: int, seed: int = 1) -> npt.NDArray[np.int64]:
 
 
 def exact(window: Array, quantiles: Iterable[object]) -> list[float]:
-    """The exact quantiles of raw values."""
-    from aomg.evaluation.measure import accuracy  # not above: `against` measures revisions that have it elsewhere
+    """Return the exact quantiles of raw values."""
+    from aomg.evaluation.measure import accuracy  # not at the top: `against` measures revisions without this module
 
     return [float(value) for value in accuracy.exact(window, tuple(map(str, quantiles)))]
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on; nothing that names the machine itself."""
-    from aomg.evaluation.machine import cpu  # not above, as in `exact`
+    """Return processor, versions and date; nothing that identifies the machine."""
+    from aomg.evaluation.machine import cpu  # not at the top, as in `exact`
 
     return {
         "cpu": cpu(),

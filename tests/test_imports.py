@@ -28,7 +28,7 @@ LIMITS = (
     ids=["package", "configuration", "rules", "alerts", "page", "page of a configuration"],
 )
 def test_no_spark_is_loaded_by(code):
-    unwanted = "{'pyspark', 'aomg.spark', 'aomg.streams', 'aomg.generate'} & set(sys.modules)"
+    unwanted = "{'pyspark', 'aomg.spark', 'aomg.streams', 'aomg.generator'} & set(sys.modules)"
     told = subprocess.run(
         [sys.executable, "-c", f"import sys; {code}; print({unwanted})"],
         capture_output=True,

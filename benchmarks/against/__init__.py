@@ -1,13 +1,13 @@
 """Compares the speed of this checkout with that of another revision: python -m benchmarks against REV.
 
-Both sides run the benchmarks of this checkout, each in a process of its own that imports its side's aomg. They take
-turns round by round, old new, new old, old new, so that whatever slows the machine down for a while slows both. A
-round of a case gives one ratio, the speed of the new side divided by that of the old one.
+Both sides run the benchmarks of this checkout, each in its own process that imports its side's aomg. They take turns
+round by round, old new, new old, old new, so that a temporary slowdown of the machine affects both. Each round of a
+case gives one ratio: the speed of the new side divided by that of the old side.
 
-Two processes of the same code differ, too, by where their memory and their compiled code happen to lie: of six
-processes that ran the default query 100K by 1K, one was slower by 5 % for as long as it ran. So both sides are started
-anew after some rounds, and each start gives one ratio, the median of its rounds. Reported is the median over the
-starts, with an interval that contains the true median at least 95 times in 100.
+Two processes of the same code also differ, by the placement of their memory and compiled code: of six processes that
+ran the default query 100K by 1K, one was 5 % slower all the time. So both sides are restarted after some rounds, and
+each start gives one ratio, the median of its rounds. The report has the median over the starts, with an interval that
+contains the true median at least 95 times in 100.
 
-What is compared may have moved its insides: cases use public names of aomg only.
+Cases use only public names of aomg, because the other revision may have other internal modules.
 """

@@ -1,4 +1,4 @@
-"""Makes the two sides of a comparison: this checkout, and another revision with an environment that fits it."""
+"""Prepares the two sides of a comparison: this checkout, and another revision with an environment that fits it."""
 
 import os
 import shutil
@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-EXTRAS = "spark,java"  # what the cases import
+EXTRAS = "spark,java"  # for the imports of the cases
 
 
 class CheckoutError(Exception):
-    """A side that cannot be made; says why, and what to do."""
+    """A side that cannot be prepared; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """One side: where its aomg is, and the Python that runs it."""
+    """One side: the path of its aomg, and the Python that runs it."""
 
     side: str  # "new" or "old"
     revision: str
     source: Path
     python: Path
-    cache: Path  # of compiled kernels: each side has its own
+    cache: Path  # of compiled kernels: one per side
 
     def environment(self) -> dict[str, str]:
         """Return the variables that make a process import this side's aomg."""
@@ -33,7 +33,7 @@ class Checkout:
 
 @dataclass(frozen=True)
 class Pair:
-    """The two sides, a sentence about their environments, and the folder with the benchmarks that both run."""
+    """The two sides, a description of their environments, and the folder with the benchmarks that both run."""
 
     new: Checkout
     old: Checkout
@@ -42,17 +42,17 @@ class Pair:
 
 
 def pair(root: Path, revision: str, build: Path, force_same: bool = False) -> Pair:
-    """Return this checkout and the revision; `force_same` uses this environment for both whatever they need."""
+    """Return this checkout and the revision; `force_same` uses this environment for both even if they differ."""
     commit = _commit(root, revision)
     folder = _clone(root, commit, build)
     differences = _differences(root, folder)
     here = Path(sys.executable)
     if not differences:
-        python, told = here, "one for both: the same constraints.txt and dependencies"
+        python, environments = here, "one for both: the same constraints.txt and dependencies"
     elif force_same:
-        python, told = here, f"one for both (--same-environment), although they differ in {differences}"
+        python, environments = here, f"one for both (--same-environment), although they differ in {differences}"
     else:
-        python, told = _virtual_environment(folder, revision), f"one for each: they differ in {differences}"
+        python, environments = _virtual_environment(folder, revision), f"one for each: they differ in {differences}"
     copy = _copy(root, build)
     head = _commit(root, "HEAD")
     changed = ", with changes that are not committed" if _git(root, "status", "--porcelain") else ""
@@ -65,7 +65,7 @@ def pair(root: Path, revision: str, build: Path, force_same: bool = False) -> Pa
             python,
             build / "numba-cache" / commit[:12],
         ),
-        told,
+        environments,
         copy,
     )
 
@@ -76,15 +76,15 @@ def _commit(root: Path, revision: str) -> str:
     try:
         return _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     except CheckoutError:
-        raise CheckoutError(f"git knows no revision {revision!r}: name a branch, a tag or a commit") from None
+        raise CheckoutError(f"git has no revision {revision!r}: give a branch, a tag or a commit") from None
 
 
 def _clone(root: Path, commit: str, build: Path) -> Path:
-    """Check the commit out into a folder of its own; kept for the next time."""
+    """Check the commit out into its own folder, which is reused next time."""
     folder = build / commit[:12]
     if not folder.exists():
         build.mkdir(parents=True, exist_ok=True)
-        part = build / f"{commit[:12]}.part"  # under its name it is complete
+        part = build / f"{commit[:12]}.part"  # renamed when complete
         shutil.rmtree(part, ignore_errors=True)
         _git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(part))
         _git(part, "checkout", "--quiet", "--detach", commit)
@@ -93,35 +93,38 @@ def _clone(root: Path, commit: str, build: Path) -> Path:
 
 
 def _copy(root: Path, build: Path) -> Path:
-    """Copy this checkout as it is now: who edits it while it is measured does not change what is measured."""
+    """Copy this checkout, so that edits during the measurement have no effect."""
     folder = build / "new"
     shutil.rmtree(folder, ignore_errors=True)
-    for part in ("src", "benchmarks"):  # with the times of their files, so that compiled kernels are found again
+    for part in (
+        "src",
+        "benchmarks",
+    ):  # with the times of their files, so that the cache of compiled kernels stays valid
         shutil.copytree(root / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "results"))
     return folder
 
 
 def _git(folder: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
+        process = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise CheckoutError("git is not installed: `against` needs it to check the revision out") from None
-    if done.returncode:
-        raise CheckoutError(f"git {arguments[0]} failed: {done.stderr.strip()}")
-    return done.stdout.strip()
+    if process.returncode:
+        raise CheckoutError(f"git {arguments[0]} failed: {process.stderr.strip()}")
+    return process.stdout.strip()
 
 
 # -- environments --------------------------------------------------------------------------------------------------
 
 
-def _differences(one: Path, other: Path) -> str:
-    """Return which of the things differ that decide what is installed; empty if none does."""
-    found = []
-    if _constraints(one) != _constraints(other):
-        found.append("constraints.txt")
-    if _dependencies(one) != _dependencies(other):
-        found.append("the dependencies of pyproject.toml")
-    return " and ".join(found)
+def _differences(new: Path, old: Path) -> str:
+    """Return which files with dependencies differ; empty if none does."""
+    differences = []
+    if _constraints(new) != _constraints(old):
+        differences.append("constraints.txt")
+    if _dependencies(new) != _dependencies(old):
+        differences.append("the dependencies of pyproject.toml")
+    return " and ".join(differences)
 
 
 def _constraints(folder: Path) -> list[str]:
@@ -136,7 +139,7 @@ def _dependencies(folder: Path) -> dict[str, Any]:
 
 
 def _virtual_environment(folder: Path, revision: str) -> Path:
-    """Install the revision's own versions; kept for the next time."""
+    """Install the versions of the revision into an environment, which is reused next time."""
     environment = folder / ".venv"
     python, complete = environment / "bin" / "python", environment / ".complete"
     if not complete.exists():
@@ -145,11 +148,11 @@ def _virtual_environment(folder: Path, revision: str) -> Path:
             [sys.executable, "-m", "venv", "--clear", str(environment)],
             [str(python), "-m", "pip", "install", "--quiet", *constraints, "-e", f".[{EXTRAS}]"],
         ):
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-            if done.returncode:
+            process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            if process.returncode:
                 raise CheckoutError(
-                    f"the environment of {revision} could not be made: {' '.join(command)} failed\n"
-                    f"{done.stdout}{done.stderr}\nTo use this environment for both, say --same-environment"
+                    f"the environment of {revision} could not be created: {' '.join(command)} failed\n"
+                    f"{process.stdout}{process.stderr}\nTo use this environment for both, add --same-environment"
                 )
         complete.touch()
     return python

@@ -1,7 +1,7 @@
-"""Finds the median of some ratios, and an interval that contains the true median at least 95 times in 100.
+"""Computes the median of some ratios, and an interval that contains the true median at least 95 times in 100.
 
-The interval reaches from one of the sorted ratios to another, chosen by the binomial distribution (the interval of the
-sign test). It needs no assumption about how ratios are distributed, only that they are independent of each other.
+The interval goes from one of the sorted ratios to another, selected by the binomial distribution (the interval of the
+sign test). It makes no assumption about the distribution of the ratios, only that they are independent.
 """
 
 from collections.abc import Sequence

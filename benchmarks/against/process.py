@@ -1,4 +1,4 @@
-"""Starts the worker of one side and asks it."""
+"""Starts the worker process of one side and sends it requests."""
 
 import json
 import selectors
@@ -10,12 +10,12 @@ from typing import Any
 from benchmarks.against.checkout import Checkout
 
 MOST_SECONDS = 1_800.0
-"""A worker that has not answered by then hangs."""
-_LINES = 20  # of a log that are shown
+"""After this time without an answer, a worker hangs."""
+_LINES = 20  # of a log in an error
 
 
 class SideError(Exception):
-    """A benchmark that failed on one side; says on which, and how."""
+    """A benchmark that failed on one side; the message has the side and the error."""
 
 
 class Process:
@@ -46,7 +46,7 @@ class Process:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._requests.close()  # the worker ends when nothing more can be asked
+            self._requests.close()  # the worker ends when its input ends
             self._process.wait(0 if kind else 60)
         except (subprocess.TimeoutExpired, BrokenPipeError):
             self._process.kill()
@@ -54,15 +54,16 @@ class Process:
         self._answers.close()
 
     def prepare(self) -> None:
-        """Let the worker prepare; `cases` waits for it, so that both sides can prepare at once."""
+        """Start the preparation; `cases` waits for it, so that both sides prepare at the same time."""
         self._send({"do": "prepare"})
 
     def cases(self) -> list[str]:
-        found: list[str] = self._receive()["cases"]
-        return found
+        """Wait for the preparation and return the names of the cases."""
+        names: list[str] = self._receive()["cases"]
+        return names
 
     def measure(self, case: str, times: int) -> dict[str, float]:
-        """Return the seconds of so many runs by either clock, `wall` and `cpu`."""
+        """Run a case this many times; return the seconds by both clocks, `wall` and `cpu`."""
         self._send({"do": "measure", "case": case, "times": times})
         return self._receive()
 

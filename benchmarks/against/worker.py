@@ -1,9 +1,9 @@
-"""Runs the cases of one benchmark when asked: the process of one side.
+"""The process of one side: runs the cases of one benchmark on request.
 
-Requests come as lines of JSON on standard input, and each gets one line of JSON as its answer. ``{"do": "prepare"}``
-makes the inputs, runs every case once, so that all is compiled, and answers ``{"cases": [...]}``. ``{"do": "measure",
-"case": ..., "times": n}`` runs the case n times and answers its seconds by two clocks, ``{"wall": ..., "cpu": ...}``.
-What fails answers ``{"error": traceback}``. All that anybody else prints goes to standard error.
+Requests are lines of JSON on standard input; each is answered with one line of JSON. ``{"do": "prepare"}`` creates the
+inputs, runs every case once to compile it, and answers ``{"cases": [...]}``. ``{"do": "measure", "case": ..., "times":
+n}`` runs the case n times and answers its seconds by two clocks, ``{"wall": ..., "cpu": ...}``. A failure answers
+``{"error": traceback}``. All other output goes to standard error.
 """
 
 import importlib
@@ -49,7 +49,7 @@ class Worker:
 
 
 def _cpu_seconds() -> float:
-    """Return the processor's seconds of this process and of those that it started and that have ended."""
+    """Return the CPU seconds of this process and of its children that have ended."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def _take_standard_output() -> IO[str]:
-    """Keep standard output for the answers; Spark and the benchmarks print, too."""
+    """Reserve standard output for the answers; redirect what Spark and the benchmarks print."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return answers

@@ -13,9 +13,9 @@ from rich.console import Console
 import aomg
 from aomg import demo as _demo
 from aomg import doctor as _doctor
-from aomg import generate as _generate
+from aomg import generator as _generate
 from aomg.errors import AomgError
-from aomg.evaluation import evaluate as _evaluate
+from aomg.evaluation import command as _evaluate
 
 _Events = Annotated[int, typer.Option(min=_demo.QUERY.size, help="How many events to push.")]
 _Local = Annotated[bool, typer.Option("--local", help="One stream in this process, without Spark.")]

@@ -39,8 +39,10 @@ def repository(tmp_path, monkeypatch):
     (tmp_path / "constraints.txt").write_text("numpy==2.0.0\n")
     (tmp_path / ".gitignore").write_text("build/\n__pycache__/\n")
     shutil.copytree(ROOT / "benchmarks" / "against", tmp_path / "benchmarks" / "against")
-    shutil.copy(ROOT / "benchmarks" / "__init__.py", tmp_path / "benchmarks")
-    (tmp_path / "benchmarks" / "few_k.py").write_text(CASES)
+    (tmp_path / "benchmarks" / "core").mkdir()
+    for package in ("", "core"):
+        shutil.copy(ROOT / "benchmarks" / package / "__init__.py", tmp_path / "benchmarks" / package)
+    (tmp_path / "benchmarks" / "core" / "few_k.py").write_text(CASES)
     _git(tmp_path, "init", "--quiet")
     _commit(tmp_path)
     return tmp_path
@@ -179,7 +181,7 @@ def test_the_same_work_is_asked_of_both_sides(repository, monkeypatch):
 
 def test_a_side_that_imports_another_aomg_is_not_measured(tmp_path):
     with pytest.raises(RuntimeError, match=r"aomg was imported from .*, not from"):
-        Worker("few_k", tmp_path, quick=True).answer({"do": "prepare"})
+        Worker("core.few_k", tmp_path, quick=True).answer({"do": "prepare"})
 
 
 def test_what_is_edited_meanwhile_is_not_measured(repository):
@@ -191,7 +193,7 @@ def test_what_is_edited_meanwhile_is_not_measured(repository):
 
 def test_a_revision_that_does_not_exist_is_refused(repository, capsys):
     assert main(["nowhere", "few_k"], repository) == 2
-    assert "git knows no revision 'nowhere': name a branch, a tag or a commit" in " ".join(
+    assert "git has no revision 'nowhere': give a branch, a tag or a commit" in " ".join(
         capsys.readouterr().err.split()
     )
 
@@ -229,16 +231,16 @@ def test_other_dependencies_can_share_this_environment_and_the_output_says_so(re
 
 def test_other_dependencies_get_an_environment_of_their_own(repository, monkeypatch, capsys):
     """Made with this Python in place of a real environment, which would take minutes."""
-    made = []
+    environments = []
 
     def make(folder, revision):
-        made.append((folder / "constraints.txt").read_text())
+        environments.append((folder / "constraints.txt").read_text())
         return Path(shutil.which("python3") or "python3")
 
     monkeypatch.setattr("benchmarks.against.checkout._virtual_environment", make)
     (repository / "constraints.txt").write_text("numpy==2.1.0\n")
     assert main(["HEAD", *ONCE], repository) == 0
-    assert made == ["numpy==2.0.0\n"]
+    assert environments == ["numpy==2.0.0\n"]
     assert "one for each: they differ in constraints.txt" in capsys.readouterr().out
 
 
@@ -246,13 +248,13 @@ def test_an_environment_that_cannot_be_made_is_said_with_the_way_around(reposito
     monkeypatch.setattr("sys.executable", shutil.which("false"))
     (repository / "constraints.txt").write_text("numpy==2.1.0\n")
     assert main(["HEAD", "few_k"], repository) == 2
-    assert "could not be made" in (error := " ".join(capsys.readouterr().err.split()))
-    assert "say --same-environment" in error
+    assert "could not be created" in (error := " ".join(capsys.readouterr().err.split()))
+    assert "add --same-environment" in error
 
 
 def test_benchmarks_use_public_names_only_so_that_revisions_can_be_compared():
-    files = {ROOT / "benchmarks" / f"{benchmark.module}.py" for benchmark in BENCHMARKS.values()}
-    files |= {ROOT / "benchmarks" / name for name in ("measure.py", "spark.py", "against/worker.py")}
+    files = {ROOT / "benchmarks" / f"{benchmark.module.replace('.', '/')}.py" for benchmark in BENCHMARKS.values()}
+    files |= {ROOT / "benchmarks" / name for name in ("measure.py", "spark/race.py", "against/worker.py")}
     for file in files:
         for node in ast.parse(file.read_text()).body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

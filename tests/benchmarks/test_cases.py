@@ -1,5 +1,5 @@
 import pytest
-from benchmarks import few_k, scaling, throughput
+from benchmarks.core import few_k, scaling, throughput
 
 
 @pytest.mark.parametrize("benchmark", [throughput, few_k], ids=lambda module: module.__name__)

@@ -1,7 +1,7 @@
 """The benchmarks that start a fresh process each time, with a small aomg in place of the real one."""
 
 import pytest
-from benchmarks import first_compilation, first_import
+from benchmarks.core import compilation, import_time
 
 QUICK = """
 import os
@@ -29,7 +29,7 @@ def package(tmp_path, monkeypatch):
 
 def test_every_compilation_starts_without_a_cache(package):
     package.write_text(QUICK)
-    (compile_once,) = first_compilation.cases(quick=True).values()
+    (compile_once,) = compilation.cases(quick=True).values()
     assert compile_once() > 0
     assert compile_once() > 0
 
@@ -37,12 +37,12 @@ def test_every_compilation_starts_without_a_cache(package):
 def test_the_clock_starts_before_the_import(package):
     """The clock is replaced: it stands still but for what the import takes."""
     package.write_text("import time\ntime.perf_counter = lambda: 1_000_000_000.0\n")
-    (import_once,) = first_import.cases(quick=True).values()
+    (import_once,) = import_time.cases(quick=True).values()
     assert import_once() > 900_000_000
 
 
 def test_an_import_that_fails_shows_its_error(package):
     package.write_text("raise ImportError('a library is missing')")
-    (import_once,) = first_import.cases(quick=True).values()
+    (import_once,) = import_time.cases(quick=True).values()
     with pytest.raises(RuntimeError, match="a library is missing"):
         import_once()

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 def test_the_interval_contains_the_true_median_as_often_as_the_binomial_distribution_says(n):
     samples = np.random.default_rng(n).standard_cauchy((4_000, n))  # heavy tails: outliers are usual; the median is 0
     intervals = [of_median(sample) for sample in samples.tolist()]
-    found = np.mean([interval.low <= 0 <= interval.high for interval in intervals])
+    covered = np.mean([interval.low <= 0 <= interval.high for interval in intervals])
     # the narrowest interval between order statistics that still misses at most once in 40 times at each end
     missed = [sum(comb(n, i) for i in range(k)) / 2**n for k in range(n // 2)]
     expected = 1 - 2 * max(share for share in missed if share <= 0.025)
-    assert found == pytest.approx(expected, abs=4 * (expected * (1 - expected) / len(samples)) ** 0.5)
+    assert covered == pytest.approx(expected, abs=4 * (expected * (1 - expected) / len(samples)) ** 0.5)
     assert expected >= 0.95
     below = np.mean([interval.high < 0 for interval in intervals])
     assert below == pytest.approx((1 - expected) / 2, abs=4 * (0.025 / len(samples)) ** 0.5)

@@ -7,7 +7,7 @@ import pytest
 
 import aomg.evaluation
 from aomg.evaluation.experiment import Experiment, Piece
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 
 LONG = ["a stream with a long name", "a stream with a longer name still", "a third stream of that kind"]
 HOSTILE = "</script><img src=x onerror=alert(1)> & | _so_ *on*"
@@ -30,25 +30,34 @@ class Pieces:
         return lambda scale, own: [Piece(name, lambda name=name: self.measure(name), len(name)) for name in names]
 
 
-def _first(found, scale, own):
-    rows = [[name, told["error"], round(told["speed"]), None, "12 (34)"] for name, told in found.items()]
+def _first(measurements, scale, own):
+    rows = [
+        [name, measurement["error"], round(measurement["speed"]), None, "12 (34)"]
+        for name, measurement in measurements.items()
+    ]
     rows.append(["paper", 0.5, 1234567, 3.25, "-"])
-    columns = [Column("policy"), Column("error", 3, "%"), Column("events"), Column("paper's error"), Column("space")]
-    errors = [told["error"] for told in found.values()]
+    columns = [
+        TableColumn("policy"),
+        TableColumn("error", 3, "%"),
+        TableColumn("events"),
+        TableColumn("paper's error"),
+        TableColumn("space"),
+    ]
+    errors = [measurement["error"] for measurement in measurements.values()]
     series = [Series("AOMG", [1, 10, 100], errors[:3]), Series("AOMG, paper", [1, 10, 100], [0.5, 0.0, 2], dashed=True)]
     claims = [Claim("the error is small", "below 5 %", f"{max(errors):.2f} %", True)]
     return Outcome(
-        [Table("Errors", columns, rows, "A note."), Table("More", [Column(HOSTILE)], [[HOSTILE], [float("nan")]])],
+        [Table("Errors", columns, rows, "A note."), Table("More", [TableColumn(HOSTILE)], [[HOSTILE], [float("nan")]])],
         [Plot("Error by window", "window", "error (%)", series, log_x=True, log_y=True, caption="What it shows.")],
         ["The error here is half of the paper's.", HOSTILE],
         claims,
     )
 
 
-def _second(found, scale, own):
+def _second(measurements, scale, own):
     bars = [Series("KLL", LONG, [1.0, 2.0, None]), Series("paper", LONG, [2.0, 2.5, 3.0], dashed=True)]
     points = [Series(HOSTILE, [1, 2], [3, 4], labels=["one", HOSTILE])]
-    wide = Table("Wide", [Column(f"column {n}", 2) for n in range(30)], [[n * 1000.5 for n in range(30)]] * 40)
+    wide = Table("Wide", [TableColumn(f"column {n}", 2) for n in range(30)], [[n * 1000.5 for n in range(30)]] * 40)
     return Outcome(
         [wide],
         [Plot("Bars", "", "speed", bars, "bars"), Plot("Points", "bytes", "error", points, "points")],

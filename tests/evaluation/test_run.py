@@ -8,16 +8,16 @@ import pytest
 import aomg
 from aomg.evaluation.experiment import Experiment, Piece
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
-from aomg.evaluation.outcome import Column, Outcome, Table
+from aomg.evaluation.measure.source import ValueSource
+from aomg.evaluation.outcome import Outcome, Table, TableColumn
 from aomg.evaluation.run import EvaluationError, Run
 
 TINY = Scale("tiny", 1_000, 1_000, 1_000, 1)
 ALL = ["a", "bb", "ccc", "dddd", "eeeee", "ffffff"]
 
 
-def own(identity: str) -> Source:
-    return Source("latencies", "latencies.csv, ms", lambda events, start: np.zeros(events), 5_000, identity)
+def own(identity: str) -> ValueSource:
+    return ValueSource("latencies", "latencies.csv, ms", lambda events, start: np.zeros(events), 5_000, identity)
 
 
 @pytest.mark.parametrize("stop_at", ALL)
@@ -40,8 +40,8 @@ def test_an_interrupted_and_resumed_run_finds_the_same_and_measures_nothing_twic
 
 def test_whoever_watches_hears_of_all_pieces_with_the_seconds_they_took_at_first(tmp_path, experiments):
     heard = [], []
-    for told in heard:
-        Run(tmp_path, TINY).outcome(experiments["first"], lambda *piece, told=told: told.append(piece))
+    for calls in heard:
+        Run(tmp_path, TINY).outcome(experiments["first"], lambda *piece, calls=calls: calls.append(piece))
     names = [(name, piece.name) for name, piece, _ in heard[1]]
     assert names == [("first", name) for name in ALL]
     assert [seconds for *_, seconds in heard[0]] == [seconds for *_, seconds in heard[1]]
@@ -91,9 +91,9 @@ def test_the_first_run_sees_what_a_resumed_one_sees(tmp_path):
     """Tuples become lists and keys texts on the way through a file; so they are at once."""
     seen = []
 
-    def outcome(found, scale, source):
-        seen.append(found)
-        return Outcome([Table("t", [Column("c")], [])])
+    def outcome(measurements, scale, source):
+        seen.append(measurements)
+        return Outcome([Table("t", [TableColumn("c")], [])])
 
     pieces = [Piece("only", lambda: {1: (2, 3)})]
     experiment = Experiment("it", "It", "?", "", lambda scale, source: pieces, outcome)
@@ -104,7 +104,7 @@ def test_the_first_run_sees_what_a_resumed_one_sees(tmp_path):
 
 def test_two_pieces_of_one_name_are_refused(tmp_path):
     pieces = [Piece("one", dict), Piece("one", dict)]
-    experiment = Experiment("it", "It", "?", "", lambda scale, source: pieces, lambda *found: Outcome([]))
+    experiment = Experiment("it", "It", "?", "", lambda scale, source: pieces, lambda *measurements: Outcome([]))
     with pytest.raises(EvaluationError, match="two pieces"):
         Run(tmp_path, TINY).outcome(experiment)
 

@@ -35,7 +35,7 @@ ORDERS: dict[str, Callable[[int], Values]] = {
 
 
 def windows(query: Query, values: Values) -> Iterator[Values]:
-    """The elements of every window that a stream owes, the first and the last ones too. The query is partial."""
+    """The events of every window that a stream owes, the first and the last ones too. The query is partial."""
     for end in range(query.period, values.size + query.period, query.period):
         yield values[max(0, end - query.size) : end]
 
@@ -56,8 +56,8 @@ def worst_rank_error(name: str, query: Query, values: Values, **parameters: obje
     """The largest rank error of all windows and quantiles, as a share of the window's size."""
     operator = make(name, query, **parameters)
     worst = 0
-    for window, found in zip(windows(query, values), answers(operator, values), strict=True):
+    for window, estimates in zip(windows(query, values), answers(operator, values), strict=True):
         ordered = np.sort(window)
-        ranks = operator.policy.asked.ranks(window.size)
-        worst = max(worst, *(wrong_by(ordered, value, rank) for value, rank in zip(found, ranks, strict=True)))
+        ranks = operator.policy.quantiles.ranks(window.size)
+        worst = max(worst, *(wrong_by(ordered, value, rank) for value, rank in zip(estimates, ranks, strict=True)))
     return worst / query.size

@@ -52,7 +52,7 @@ def test_blocks_tile_the_window_without_gap_or_overlap(query):
     values = ORDERS["random"](5 * query.size)
     deepest, missing = 0, []
     for number, window in enumerate(windows(query, values), 1):
-        operator.push(values[policy._seen : policy._seen + query.period])
+        operator.push(values[policy._events : policy._events + query.period])
         end = number * query.period
         tiles = policy.tiling()
         starts = [start for _, start in tiles]
@@ -60,7 +60,7 @@ def test_blocks_tile_the_window_without_gap_or_overlap(query):
         assert end - window.size <= starts[0] < end - window.size + policy.shortest
         assert starts[1:] == ends[:-1]
         assert end - policy.shortest < ends[-1] <= end
-        assert policy.levels[0].open.elements == end - ends[-1]
+        assert policy.levels[0].open.events == end - ends[-1]
         per_level = np.bincount([level for level, _ in tiles])
         assert per_level.max() <= 2
         deepest = max(deepest, len(per_level))
@@ -87,10 +87,10 @@ def test_after_a_shift_no_value_from_before_it_is_answered():
     shift = 4_730
     values = np.random.default_rng(1).normal(0, 1, 12_000)
     values[shift:] += 1000
-    found = np.array(answers(make("am", query), values))
-    ends = query.period * np.arange(1, len(found) + 1)
-    assert (found[ends >= shift + query.size] > 500).all()
-    assert (found[ends <= shift] < 500).all()
+    results = np.array(answers(make("am", query), values))
+    ends = query.period * np.arange(1, len(results) + 1)
+    assert (results[ends >= shift + query.size] > 500).all()
+    assert (results[ends <= shift] < 500).all()
 
 
 @given(st.data())
@@ -100,8 +100,8 @@ def test_neither_how_pushes_are_cut_nor_a_replay_changes_answers(data):
     cuts = sorted(data.draw(st.lists(st.integers(0, values.size), max_size=12)))
     want, got = make("am", query, epsilon=0.1), make("am", query, epsilon=0.1)
     expected = answers(want, values)
-    found = [result for part in np.split(values, cuts) for result in got.push(part)] + list(got.finish())
-    assert [[result[q].value for q in query.quantiles] for result in found] == expected
+    results = [result for part in np.split(values, cuts) for result in got.push(part)] + list(got.finish())
+    assert [[result[q].value for q in query.quantiles] for result in results] == expected
     assert got.variables() == want.variables()
 
 

@@ -9,7 +9,7 @@ from orders import ORDERS, QUANTILES, answers, windows, worst_rank_error, wrong_
 from aomg import Query
 from aomg.errors import InputError
 from aomg.policies import make
-from aomg.policies.ranked import Ranked, merged
+from aomg.policies.rank_bounds import RankBounds, merged
 
 QUERY = Query(16_000, 2_000, quantiles=QUANTILES)
 VARIANTS = {"scaled": {}, "lift": {"rule": "lift"}, "buffered": {"buffered": True}}
@@ -57,7 +57,7 @@ def test_fewer_elements_than_a_bucket_are_missing():
     values = ORDERS["random"](40 * QUERY.period)
     most = 0
     for window in windows(QUERY, values):
-        start = operator.policy._seen
+        start = operator.policy._events
         operator.push(values[start : start + QUERY.period])
         missing = window.size - operator.policy.covered()
         assert 0 <= missing < operator.policy.capacity
@@ -73,12 +73,12 @@ def test_after_a_shift_no_value_from_before_it_is_answered(parameters):
     shift = 4_730
     values = np.random.default_rng(1).normal(0, 1, 12_000)
     values[shift:] += 1000
-    found = np.array(answers(operator, values))
-    ends = query.period * np.arange(1, len(found) + 1)
+    results = np.array(answers(operator, values))
+    ends = query.period * np.arange(1, len(results) + 1)
     clean = ends >= shift + query.size + operator.policy.capacity
     assert clean.sum() >= 6
-    assert (found[clean] > 500).all()
-    assert (found[ends <= shift] < 500).all()
+    assert (results[clean] > 500).all()
+    assert (results[ends <= shift] < 500).all()
 
 
 @every_variant
@@ -90,8 +90,8 @@ def test_neither_how_pushes_are_cut_nor_a_replay_changes_answers(parameters, dat
     want = make("cmqs", query, epsilon=0.05, **parameters)
     got = make("cmqs", query, epsilon=0.05, **parameters)
     expected = answers(want, values)
-    found = [result for part in np.split(values, cuts) for result in got.push(part)] + list(got.finish())
-    assert [[result[q].value for q in query.quantiles] for result in found] == expected
+    results = [result for part in np.split(values, cuts) for result in got.push(part)] + list(got.finish())
+    assert [[result[q].value for q in query.quantiles] for result in results] == expected
     assert got.variables() == want.variables()
 
 
@@ -108,12 +108,12 @@ def test_the_answer_is_the_value_whose_bounds_are_closest_to_the_rank_that_the_r
     operator.push(ORDERS["long tail"](15 * QUERY.period))
     policy = operator.policy
     missing = QUERY.size - policy.covered()
-    live = policy._live.entries()
-    union = merged([Ranked(live.values, live.steps[:, :2].copy()), policy._open.view()])
+    live = policy._live.bounds()
+    union = merged([RankBounds(live.values, live.steps[:, :2].copy()), policy._open.view()])
     least = np.cumsum(union.steps[:, 0])
     largest = np.cumsum(union.steps[:, 1]) - union.steps[:, 1] + 1
     assert missing > 0
-    for value, share in zip(policy.answer(QUERY.size)[:, 0], policy.asked.shares, strict=True):
+    for value, share in zip(policy.answer(QUERY.size)[:, 0], policy.quantiles.shares, strict=True):
         if rule == "lift":
             off = np.maximum(largest + missing - np.ceil(share * QUERY.size), np.ceil(share * QUERY.size) - least)
         else:
@@ -128,9 +128,9 @@ def test_the_scaled_rank_is_nearer_than_the_lifted_one_where_nothing_drifts():
     for rule in ("scaled", "lift"):
         operator = make("cmqs", QUERY, rule=rule)
         wrong = []
-        for window, found in zip(windows(QUERY, values), answers(operator, values), strict=True):
-            ranks = operator.policy.asked.ranks(window.size)
-            wrong += [wrong_by(np.sort(window), value, rank) for value, rank in zip(found, ranks, strict=True)]
+        for window, results in zip(windows(QUERY, values), answers(operator, values), strict=True):
+            ranks = operator.policy.quantiles.ranks(window.size)
+            wrong += [wrong_by(np.sort(window), value, rank) for value, rank in zip(results, ranks, strict=True)]
         mean[rule] = np.mean(wrong)
     assert mean["scaled"] < 0.6 * mean["lift"]
 

@@ -1,4 +1,4 @@
-"""Exact answers, by a tree from which elements are removed and by sorted arrays."""
+"""Exact answers, by a tree from which events are removed and by sorted arrays."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ queries = st.builds(
 
 def truth(query: Query, content: np.ndarray) -> list[list[float]]:
     """The ceil(phi n)-th smallest values of every window, by sorting it."""
-    found = []
+    selected = []
     for end in range(query.period, content.size + query.period, query.period):
         if end > content.size and content.size % query.period == 0:
             continue
@@ -37,8 +37,8 @@ def truth(query: Query, content: np.ndarray) -> list[list[float]]:
         window = np.sort(content[max(number - query.sub_windows, 0) * query.period : end])
         if query.partial or number >= query.sub_windows:
             ranks = [max(-(-int(q * 1000) * window.size // 1000), 1) for q in query.quantiles]
-            found.append([float(window[rank - 1]) for rank in ranks])
-    return found
+            selected.append([float(window[rank - 1]) for rank in ranks])
+    return selected
 
 
 @every_exact
@@ -48,8 +48,8 @@ def test_every_window_has_its_exact_quantiles_however_pushes_are_cut(name, query
     policy = make(name, query)
     results = [result for part in np.split(content, sorted(cuts)) for result in policy.push(part)]
     results += policy.finish()
-    found = [[result[q].value for q in query.quantiles] for result in results]
-    assert found == truth(query, content)
+    selected = [[result[q].value for q in query.quantiles] for result in results]
+    assert selected == truth(query, content)
     for result in results:
         assert all(result[q].low == result[q].value == result[q].high for q in query.quantiles)
         assert all(result[q].method == "exact" for q in query.quantiles)

@@ -8,20 +8,20 @@ from orders import ORDERS, wrong_by
 
 from aomg.policies.gk import Gk
 from aomg.policies.kernels.gk import LEAST, MOST
-from aomg.policies.ranked import NOTHING, Live, Ranked, merged, select
+from aomg.policies.rank_bounds import NOTHING, LiveBounds, RankBounds, merged, select
 
 every_order = pytest.mark.parametrize("order", ORDERS)
 epsilons = st.sampled_from([0.004, 0.01, 0.05, 0.2])
 blocks = st.lists(st.integers(0, 30).map(float) | st.floats(-1e9, 1e9), min_size=1, max_size=300).map(np.array)
 
 
-def bounds(ranked: Ranked) -> tuple[np.ndarray, np.ndarray]:
+def bounds(ranked: RankBounds) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest rank of every entry."""
     least, most = ranked.steps[:, LEAST], ranked.steps[:, MOST]
     return np.cumsum(least), np.cumsum(most) - most + 1
 
 
-def assert_true(ranked: Ranked, values: np.ndarray) -> None:
+def assert_true(ranked: RankBounds, values: np.ndarray) -> None:
     """Values ascend, are values of the block, and their bounds meet the ranks at which they stand."""
     ordered = np.sort(values)
     assert (np.diff(ranked.values) >= 0).all()
@@ -37,8 +37,8 @@ def assert_true(ranked: Ranked, values: np.ndarray) -> None:
 
 def assert_invariants(gk: Gk, values: np.ndarray, epsilon: float) -> None:
     keys, gaps, spreads = gk.tuples
-    inserted = values[: gk.elements - gk._filled]
-    assert gk.elements == values.size
+    inserted = values[: gk.events - gk._filled]
+    assert gk.events == values.size
     assert gaps.sum() == inserted.size
     if gk.counts:
         distinct, counts = np.unique(inserted, return_counts=True)
@@ -51,8 +51,8 @@ def assert_invariants(gk: Gk, values: np.ndarray, epsilon: float) -> None:
     assert_true(gk.view(), values)
 
 
-def worst(ranked: Ranked, values: np.ndarray) -> int:
-    """The largest error over all ranks, in elements."""
+def worst(ranked: RankBounds, values: np.ndarray) -> int:
+    """The largest error over all ranks, in events."""
     ordered = np.sort(values)
     ranks = np.arange(1, values.size + 1)
     return max(wrong_by(ordered, value, rank) for value, rank in zip(select(ranks, ranked), ranks, strict=True))
@@ -93,7 +93,7 @@ def test_every_rank_is_within_epsilon_open_and_closed(order, epsilon):
     assert closed.values.size <= gk.parts + 1
     assert_true(closed, values)
     assert worst(closed, values) <= 2 * epsilon * values.size
-    assert gk.elements == 0
+    assert gk.events == 0
 
 
 @given(blocks, epsilons, st.integers(2, 60))
@@ -159,7 +159,7 @@ def test_bounds_in_a_union_are_what_all_summaries_know_together(parts, epsilon):
     assert worst(union, everything) <= sum(epsilon * values.size + -(-values.size // 10) / 2 for values in parts)
     # by definition: the last value of each summary up to here, and its first from here on
     least, largest = bounds(union)
-    for at, value in enumerate(union.values):
+    for index, value in enumerate(union.values):
         surely, possibly = 0, 0
         for summary in summaries:
             low, high = bounds(summary)
@@ -167,15 +167,15 @@ def test_bounds_in_a_union_are_what_all_summaries_know_together(parts, epsilon):
             after = np.searchsorted(summary.values, value, "left")
             surely += low[before - 1] if before else 0
             possibly += high[after] - 1 if after < high.size else summary.steps[:, LEAST].sum()
-        if value not in union.values[at + 1 :]:
-            assert least[at] == surely
-        if value not in union.values[:at]:
-            assert largest[at] == possibly + 1
+        if value not in union.values[index + 1 :]:
+            assert least[index] == surely
+        if value not in union.values[:index]:
+            assert largest[index] == possibly + 1
 
 
 @given(st.lists(blocks, min_size=1, max_size=8), st.data())
 def test_summaries_that_come_and_go_stay_in_one_order(parts, data):
-    live, inside = Live(), []
+    live, inside = LiveBounds(), []
     for start, values in enumerate(parts):
         gk = Gk(0.05, parts=10)
         gk.take(values)
@@ -185,17 +185,17 @@ def test_summaries_that_come_and_go_stay_in_one_order(parts, data):
         gone = data.draw(st.integers(0, start + 1))
         live.drop(gone)
         want = merged(inside[gone:])
-        entries = live.entries()
-        assert entries.values.tolist() == want.values.tolist()
-        assert sorted(map(tuple, entries.steps[:, :2])) == sorted(map(tuple, want.steps))
-        assert (entries.steps[:, 2] >= gone).all()
+        stored = live.bounds()
+        assert stored.values.tolist() == want.values.tolist()
+        assert sorted(map(tuple, stored.steps[:, :2])) == sorted(map(tuple, want.steps))
+        assert (stored.steps[:, 2] >= gone).all()
         inside[:gone] = [NOTHING] * gone
 
 
 def test_a_wide_tuple_does_not_answer_because_its_centre_is_near():
     # ranks 1..1, 10..10, 12..90, 100..100: asked for 50, the third is wrong by up to 40, though its centre is 51
     values = np.array([1.0, 2.0, 3.0, 4.0])
-    ranked = Ranked(values, np.array([[1, 9], [9, 80], [2, 10], [88, 1]]))
+    ranked = RankBounds(values, np.array([[1, 9], [9, 80], [2, 10], [88, 1]]))
     assert bounds(ranked)[0].tolist() == [1, 10, 12, 100]
     assert bounds(ranked)[1].tolist() == [1, 10, 90, 100]
     assert select(np.array([50]), ranked).tolist() == [3.0]
@@ -204,6 +204,6 @@ def test_a_wide_tuple_does_not_answer_because_its_centre_is_near():
 
 
 def test_elements_that_are_missing_may_all_come_before():
-    ranked = Ranked(np.array([1.0, 2.0, 3.0]), np.ones((3, 2), np.int64))
+    ranked = RankBounds(np.array([1.0, 2.0, 3.0]), np.ones((3, 2), np.int64))
     assert select(np.array([3]), ranked, lift=0).tolist() == [3.0]
     assert select(np.array([3]), ranked, lift=2).tolist() == [2.0]

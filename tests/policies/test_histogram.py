@@ -24,12 +24,14 @@ numbers = st.one_of(
 def test_the_exact_value_is_between_low_and_high(content, period, windows, digits, cuts):
     query = Query(period * windows, period, digits=digits, guarantee=False)
     content = np.array(content, float)
-    told, exact = make("histogram", query), make("exact", query)
-    found = [result for part in np.split(content, sorted(cuts)) for result in told.push(part)] + list(told.finish())
+    histogram, exact = make("histogram", query), make("exact", query)
+    results = [result for part in np.split(content, sorted(cuts)) for result in histogram.push(part)] + list(
+        histogram.finish()
+    )
     truth = list(exact.push(content)) + list(exact.finish())
-    assert len(found) == len(truth)
+    assert len(results) == len(truth)
     width = 0 if digits is None else 10 ** (1 - digits)
-    for one, other in zip(found, truth, strict=True):
+    for one, other in zip(results, truth, strict=True):
         for q in query.quantiles:
             value, low, high = one[q].value, one[q].low, one[q].high
             assert low <= other[q].value <= high

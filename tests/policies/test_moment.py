@@ -29,10 +29,10 @@ def rank_error(window, value, quantile):
 
 def rank_errors(operator, values):
     """Of every full window's every quantile."""
-    query, found = operator.query, operator.push(values)
+    query, results = operator.query, operator.push(values)
     return [
         rank_error(values[r.start : r.end], r[q].value, q)
-        for r in found
+        for r in results
         if r.count == query.size
         for q in query.quantiles
     ]
@@ -83,10 +83,10 @@ def test_how_a_stream_is_cut_into_pushes_changes_no_bit(cuts):
     values = pingmesh(seed=6).take(8_192)
     query = Query(4_096, 1_024)
     whole, parts = make("moment", query).push(values), make("moment", query)
-    found = parts.push(values[:0])
+    results = parts.push(values[:0])
     for first, last in itertools.pairwise([0, *sorted(cuts), values.size]):
-        found = found + parts.push(values[first:last])
-    np.testing.assert_array_equal(found.rows, whole.rows)
+        results = results + parts.push(values[first:last])
+    np.testing.assert_array_equal(results.rows, whole.rows)
 
 
 KNOWN = {
@@ -224,12 +224,12 @@ def test_the_fit_returns_the_density_that_made_the_moments(multipliers):
     moments = np.array(
         [weights @ (density * np.cos(order * np.arccos(nodes))) for order in range(len(multipliers) + 1)]
     )
-    found = maximum_entropy.fit(moments)
-    assert found.residual < 1e-6
+    results = maximum_entropy.fit(moments)
+    assert results.residual < 1e-6
     walked = np.cumsum(weights * density) - weights * density / 2
     shares = np.array([0.05, 0.3, 0.5, 0.9, 0.99])
     np.testing.assert_allclose(
-        np.interp(maximum_entropy.quantiles(found.masses, shares), nodes, walked), shares, atol=1e-4
+        np.interp(maximum_entropy.quantiles(results.masses, shares), nodes, walked), shares, atol=1e-4
     )
 
 

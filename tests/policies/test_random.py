@@ -12,7 +12,7 @@ from aomg.policies import make
 from aomg.policies.kernels.gk import LEAST
 
 SEEDS = range(200)
-# the first halves buffers only; the second takes one of 2, of 4... from 160 elements on
+# the first halves buffers only; the second takes one of 2, of 4... from 160 events on
 SKETCHES = {"all values": {"s": 40, "h": 7}, "sampling": {"s": 20, "h": 3}}
 every_sketch = pytest.mark.parametrize("parameters", SKETCHES.values(), ids=SKETCHES)
 
@@ -29,12 +29,12 @@ def after(query: Query, values: np.ndarray, **parameters: object):
 def test_ranks_are_unbiased_over_two_hundred_seeds(order, sub_windows, parameters):
     query = Query(3_000, 3_000 // sub_windows)
     values = ORDERS[order](3_000)
-    at = np.quantile(values, [0.05, 0.3, 0.5, 0.77, 0.98], method="inverted_cdf")
+    limits = np.quantile(values, [0.05, 0.3, 0.5, 0.77, 0.98], method="inverted_cdf")
     off = []
     for seed in SEEDS:
         entries = after(query, values, seed=seed, **parameters).samples()
         reached = np.concatenate([[0], np.cumsum(entries.steps[:, LEAST])])
-        off.append(reached[np.searchsorted(entries.values, at, "right")] - (values[:, None] <= at).sum(0))
+        off.append(reached[np.searchsorted(entries.values, limits, "right")] - (values[:, None] <= limits).sum(0))
     off = np.array(off)
     standard_error = off.std(0, ddof=1) / np.sqrt(len(SEEDS))
     assert len(entries.values) < values.size / 2
@@ -50,8 +50,10 @@ def test_answers_miss_epsilon_no_more_often_than_one_time_in_ten(order):
     missed, wrong = np.zeros(3), []
     for seed in SEEDS:
         policy = after(query, values, seed=seed, epsilon=epsilon)
-        found = policy.answer(values.size)[:, 0]
-        errors = [wrong_by(ordered, value, rank) for value, rank in zip(found, policy.asked.ranks(4_000), strict=True)]
+        results = policy.answer(values.size)[:, 0]
+        errors = [
+            wrong_by(ordered, value, rank) for value, rank in zip(results, policy.quantiles.ranks(4_000), strict=True)
+        ]
         missed += np.array(errors) > epsilon * values.size
         wrong.append(errors)
     assert (missed / len(SEEDS) <= 0.1).all()
@@ -65,7 +67,9 @@ def test_answers_of_a_window_are_too_high_as_often_as_too_low():
     signed = []
     for seed in SEEDS:
         policy = after(query, values, seed=seed)
-        signed.append(np.searchsorted(ordered, policy.answer(values.size)[:, 0]) + 1 - policy.asked.ranks(values.size))
+        signed.append(
+            np.searchsorted(ordered, policy.answer(values.size)[:, 0]) + 1 - policy.quantiles.ranks(values.size)
+        )
     standard_error = np.std(signed, axis=0, ddof=1) / np.sqrt(len(SEEDS))
     assert (standard_error > 0).all()
     assert (np.abs(np.mean(signed, axis=0)) <= 3 * standard_error).all()
@@ -137,8 +141,8 @@ def test_neither_how_pushes_are_cut_nor_a_replay_changes_answers(parameters, dat
     cuts = sorted(data.draw(st.lists(st.integers(0, values.size), max_size=12)))
     want, got = make("random", query, **parameters), make("random", query, **parameters)
     expected = answers(want, values)
-    found = [result for part in np.split(values, cuts) for result in got.push(part)] + list(got.finish())
-    assert [[result[q].value for q in query.quantiles] for result in found] == expected
+    results = [result for part in np.split(values, cuts) for result in got.push(part)] + list(got.finish())
+    assert [[result[q].value for q in query.quantiles] for result in results] == expected
     assert got.variables() == want.variables()
 
 
@@ -157,7 +161,7 @@ def test_looking_at_the_space_changes_no_answer():
     query = Query(1_000, 200)
     plain, watched = make("random", query, s=10, h=2).policy, make("random", query, s=10, h=2).policy
     for number, part in enumerate(ORDERS["ascending"](4_000).reshape(-1, 200)):
-        found = []
+        results = []
         for policy in (plain, watched):
             policy.accumulate(part)
             policy.close()
@@ -165,18 +169,18 @@ def test_looking_at_the_space_changes_no_answer():
                 policy.variables()
             if number >= 5:
                 policy.expire()
-            found.append(policy.answer(200 * min(5, number + 1))[:, 0].tolist())
-        assert found[0] == found[1]
+            results.append(policy.answer(200 * min(5, number + 1))[:, 0].tolist())
+        assert results[0] == results[1]
         assert plain.nbytes == watched.nbytes
 
 
 def test_what_has_left_the_window_is_forgotten():
     query = Query(4_000, 500, quantiles=QUANTILES)
     values = np.concatenate([np.zeros(4_500), np.random.default_rng(1).random(4_500) + 100])
-    found = np.array(answers(make("random", query, s=30, h=3), values))
-    assert (found[:9] == 0).all()
-    assert (found[17:] >= 100).all()
-    assert len(found) == 18
+    results = np.array(answers(make("random", query, s=30, h=3), values))
+    assert (results[:9] == 0).all()
+    assert (results[17:] >= 100).all()
+    assert len(results) == 18
 
 
 @pytest.mark.parametrize("order", ["random", "ascending", "three values"])

@@ -28,8 +28,10 @@ def test_windows_counts_and_extremes_are_the_operators(size, period, windows, pa
     parts = np.split(content, sorted(cuts))
     one = [result for part in parts for result in ours.push(part)] + list(ours.finish())
     other = [result for part in parts for result in theirs.push(part)] + list(theirs.finish())
-    told = [[(r.start, r.end, r.count, r.minimum, r.maximum, r.sub_windows) for r in found] for found in (one, other)]
-    assert told[0] == told[1]
+    fields = [
+        [(r.start, r.end, r.count, r.minimum, r.maximum, r.sub_windows) for r in results] for results in (one, other)
+    ]
+    assert fields[0] == fields[1]
     assert theirs.refused == 0
     assert not any(result.burst for result in other)
 
@@ -45,16 +47,16 @@ def test_a_finished_stream_takes_no_more():
     policy = make("exact", Query(4, 2))
     policy.push([1, 2, 3])
     assert [result.count for result in policy.finish()] == [3]
-    with pytest.raises(FinishedError, match="finished already"):
+    with pytest.raises(FinishedError, match="already finished"):
         policy.finish()
-    with pytest.raises(FinishedError, match="make a new policy"):
+    with pytest.raises(FinishedError, match="create a new policy"):
         policy.push([4])
 
 
 def test_every_policy_has_a_name_and_a_promise_in_one_line():
-    told = names()
-    assert {"exact", "exact-sorted", "cmqs", "am", "random", "moment", "histogram", "kll", "ddsketch"} <= set(told)
-    assert all(promise and "\n" not in promise and len(promise) < 120 for promise in told.values())
+    fields = names()
+    assert {"exact", "exact-sorted", "cmqs", "am", "random", "moment", "histogram", "kll", "ddsketch"} <= set(fields)
+    assert all(promise and "\n" not in promise and len(promise) < 120 for promise in fields.values())
 
 
 def test_the_page_of_policies_has_each_with_its_promise():
@@ -73,9 +75,9 @@ def test_unknown_policies_and_parameters_are_refused_with_those_that_there_are()
 
 
 def test_queries_that_only_aomg_answers_are_refused():
-    with pytest.raises(QueryError, match="counted in elements"):
+    with pytest.raises(QueryError, match="counted in events"):
         make("exact", Query("1 hour", "1 minute"))
-    with pytest.raises(QueryError, match="leave the thresholds out"):
+    with pytest.raises(QueryError, match="remove the thresholds"):
         make("exact", Query(4, 2, thresholds=(1,)))
     with pytest.raises(AomgError, match=r"needs an aomg\.Query"):
         make("exact", "1 hour")

@@ -31,9 +31,9 @@ def test_the_examples_of_the_document_run_from_top_to_bottom(capsys):
     known: dict[str, object] = {}
     for block in blocks:
         exec(block, known)
-    said = capsys.readouterr().out
-    assert said.startswith("1000000\n1000000\n1000000\n")
-    assert re.search(r"^9\.\d% of the probes", said, re.MULTILINE)
+    output = capsys.readouterr().out
+    assert output.startswith("1000000\n1000000\n1000000\n")
+    assert re.search(r"^9\.\d% of the probes", output, re.MULTILINE)
 
 
 @pytest.mark.parametrize("seed", [2, 3, 4])
@@ -46,6 +46,6 @@ def test_other_seeds_have_the_papers_quantiles_too(name, seed):
 
 def test_a_figure_that_is_off_is_told():
     values = np.repeat(named("search").take(200_000), 50) * 2
-    told = list(calibration._table_1("search", values))
-    assert not any(figure.met for figure in told)
-    assert all("**no**" in str(figure) for figure in told)
+    rows = list(calibration._table_1("search", values))
+    assert not any(figure.met for figure in rows)
+    assert all("**no**" in str(figure) for figure in rows)

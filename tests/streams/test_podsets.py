@@ -73,8 +73,8 @@ def test_times_and_podsets_are_those_of_the_calm_stream(events, calm):
 
 def test_the_incident_tells_the_truth_about_each_event(events):
     for incident in STREAM.incidents:
-        told = incident.touches(events["ts"], events["src_podset"], events["dst_podset"])
-        assert np.array_equal(told, touched(events, incident))
+        affected = incident.touches(events["ts"], events["src_podset"], events["dst_podset"])
+        assert np.array_equal(affected, touched(events, incident))
 
 
 @pytest.mark.parametrize("direction", ["src_podset", "dst_podset"])
@@ -159,5 +159,5 @@ def test_an_incident_that_ends_before_it_starts_is_refused():
 
 
 def test_an_incident_reads_as_a_sentence():
-    said = "switch fault of podset 3, 2024-05-01T00:00:10 to 2024-05-01T00:00:20 UTC: all values times 3"
-    assert str(FAULT) == said
+    text = "switch fault of podset 3, 2024-05-01T00:00:10 to 2024-05-01T00:00:20 UTC: all values times 3"
+    assert str(FAULT) == text

@@ -7,8 +7,8 @@ from aomg.streams import uniform
 
 
 def test_the_integers_from_90_to_110_are_equally_likely():
-    found, counts = np.unique(uniform().take(2_100_000), return_counts=True)
-    assert found.tolist() == list(range(90, 111))
+    distinct, counts = np.unique(uniform().take(2_100_000), return_counts=True)
+    assert distinct.tolist() == list(range(90, 111))
     assert np.abs(counts / 100_000 - 1).max() < 0.02
 
 

@@ -1,8 +1,8 @@
-"""The paper's tables and figures again, and the questions that we add: one file each.
+"""Reproduces the paper's tables and figures, and adds questions of our own: one file each.
 
 >>> from aomg.evaluation import experiment, names
 >>> experiment("table1").title
-'Table 1: what a rank error does to the value'
+'Table 1: how a rank error changes the value'
 """
 
 from importlib import import_module
@@ -13,7 +13,7 @@ from aomg.suggestions import did_you_mean
 
 __all__ = ["Experiment", "experiment", "names"]
 
-# in the order of the paper, then ours
+# In the order of the paper, then ours. To add an experiment, write its file in experiments/ and add its name here.
 _NAMES = (
     "table1",
     "workload",
@@ -35,14 +35,14 @@ _NAMES = (
 
 
 def names() -> tuple[str, ...]:
-    """The names of all experiments, in the order of the paper and then ours."""
+    """Return the names of all experiments: those of the paper in its order, then ours."""
     return _NAMES
 
 
 def experiment(name: str) -> Experiment:
-    """Return the experiment of a name. Raises EvaluationError with the nearest if there is none."""
+    """Return the experiment with this name; raise EvaluationError with the nearest name if there is none."""
     if name not in _NAMES:
-        meant = did_you_mean(name, _NAMES) or "."
-        raise EvaluationError(f"there is no experiment {name!r}{meant} There are {', '.join(_NAMES)}")
-    found: Experiment = import_module(f"aomg.evaluation.experiments.{name}").EXPERIMENT
-    return found
+        question = did_you_mean(name, _NAMES) or "."
+        raise EvaluationError(f"there is no experiment {name!r}{question} There are {', '.join(_NAMES)}")
+    registered: Experiment = import_module(f"aomg.evaluation.experiments.{name}").EXPERIMENT
+    return registered

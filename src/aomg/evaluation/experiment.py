@@ -1,22 +1,22 @@
-"""What an experiment is: a question, pieces of work that can be done one by one, and how they make an answer."""
+"""Defines an experiment: a question, pieces that are measured one by one, and a function that builds the tables."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.outcome import Outcome
 
-Found = Mapping[str, Any]
-"""What the pieces found, by their names: numbers, texts, lists and dictionaries, as JSON has them."""
+Measurements = Mapping[str, Any]
+"""The results of the pieces by name, as JSON: numbers, texts, lists and dictionaries."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One measurement: the smallest part of an experiment that is done again after an interruption.
+    """One measurement: the smallest part of an experiment that is repeated after an interruption.
 
-    `work` says how long it takes compared with the others, roughly in millions of events; the time left is told by it.
+    `work` is its relative duration, roughly in millions of events. The progress bar estimates the time left from it.
     """
 
     name: str
@@ -29,18 +29,18 @@ class Experiment:
     """One table or figure.
 
     pieces
-        What is to be measured at a scale. With a source of one's own the experiment is about that stream.
+        Returns the measurements at a scale; with a source, those of the user's data.
     outcome
-        Makes tables and plots of what was found. Runs in no time, and gives the same for the same findings.
+        Returns tables and plots of the measurements. Fast and deterministic.
     own_data
-        Whether it means anything on a stream of one's own.
+        Whether it applies to the user's data.
     """
 
     name: str
     title: str
     question: str
     paper: str
-    """The section, table or figure; empty if the question is ours."""
-    pieces: Callable[[Scale, Source | None], Sequence[Piece]]
-    outcome: Callable[[Found, Scale, Source | None], Outcome]
+    """The section, table or figure of the paper; empty if the question is ours."""
+    pieces: Callable[[Scale, ValueSource | None], Sequence[Piece]]
+    outcome: Callable[[Measurements, Scale, ValueSource | None], Outcome]
     own_data: bool = True

@@ -1,6 +1,6 @@
-"""Results on disk: a JSON file for each experiment, which has everything, and a CSV file for each table.
+"""Writes and reads results: a JSON file per experiment with everything, and a CSV file per table.
 
-The report and the pages are made from what was read back, so that all of them show the same.
+The report and the pages are written from these files, so all of them show the same numbers.
 """
 
 import csv
@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from aomg.evaluation.experiment import Experiment
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 from aomg.evaluation.run import EvaluationError, put
 
 _RESULTS, _TABLES = "results", "tables"
 
 
 @dataclass(frozen=True)
-class Result:
-    """What one experiment found, and what it was measured with."""
+class ExperimentResult:
+    """The outcome of one experiment, and how it was measured (`about`)."""
 
     name: str
     title: str
@@ -31,18 +31,18 @@ class Result:
     about: dict[str, Any]
 
     @classmethod
-    def of(cls, experiment: Experiment, outcome: Outcome, about: dict[str, Any]) -> "Result":
-        """The result of an experiment, with nothing in it that JSON does not have."""
-        told = {"name": experiment.name, "title": experiment.title, "question": experiment.question}
-        return _from_json(_to_json(cls(**told, paper=experiment.paper, outcome=outcome, about=about)))
+    def of(cls, experiment: Experiment, outcome: Outcome, about: dict[str, Any]) -> "ExperimentResult":
+        """Return the result of an experiment with JSON types only."""
+        fields = {"name": experiment.name, "title": experiment.title, "question": experiment.question}
+        return _from_json(_to_json(cls(**fields, paper=experiment.paper, outcome=outcome, about=about)))
 
     def tables(self) -> list[tuple[str, Table]]:
-        """Each table with the path of its CSV file, seen from the folder of the evaluation."""
+        """Return each table with the path of its CSV file, relative to the folder of the evaluation."""
         return [(f"{_TABLES}/{self.name}-{number}.csv", table) for number, table in enumerate(self.outcome.tables, 1)]
 
 
-def write(folder: Path, result: Result) -> None:
-    """Write the files of a result, each of them whole or not at all. Replaces those of an earlier run."""
+def write(folder: Path, result: ExperimentResult) -> None:
+    """Write the files of a result, each atomically. Replaces those of an earlier run."""
     for stale in (folder / _TABLES).glob(f"{result.name}-[0-9]*.csv"):
         stale.unlink(missing_ok=True)
     for path, table in result.tables():
@@ -50,9 +50,9 @@ def write(folder: Path, result: Result) -> None:
     put(folder / _RESULTS / f"{result.name}.json", json.dumps(_to_json(result), indent=1, allow_nan=False) + "\n")
 
 
-def read(folder: Path, order: Iterable[str], run: str | None = None) -> list[Result]:
-    """Read the results that are in a folder, in an order of names; those of one run only, if it is told."""
-    found = []
+def read(folder: Path, order: Iterable[str], run: str | None = None) -> list[ExperimentResult]:
+    """Read the results in a folder, in the order of names; only those of `run`, if given."""
+    results = []
     for name in order:
         file = folder / _RESULTS / f"{name}.json"
         if file.is_file():
@@ -61,12 +61,12 @@ def read(folder: Path, order: Iterable[str], run: str | None = None) -> list[Res
             except (ValueError, KeyError, TypeError) as error:
                 raise EvaluationError(f"{file} is damaged: remove it and run {name} again") from error
             if run is None or result.about["run"] == run:
-                found.append(result)
-    return found
+                results.append(result)
+    return results
 
 
 def csv_of(table: Table) -> str:
-    """Headings, then cells with all their digits; an empty cell where there is no number."""
+    """Return a table as CSV: headings, then cells with all digits; empty if there is no number."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([column.heading for column in table.columns])
@@ -74,13 +74,13 @@ def csv_of(table: Table) -> str:
     return text.getvalue()
 
 
-def _to_json(result: Result) -> dict[str, Any]:
-    told: dict[str, Any] = _plain(asdict(result))
-    return told
+def _to_json(result: ExperimentResult) -> dict[str, Any]:
+    content: dict[str, Any] = _plain(asdict(result))
+    return content
 
 
 def _plain(part: Any) -> Any:
-    """NumPy's numbers as Python's, and no number where it is not finite, for JSON has none."""
+    """Convert NumPy numbers to Python's, and numbers that are not finite to None, because JSON has none."""
     if isinstance(part, dict):
         return {key: _plain(value) for key, value in part.items()}
     if isinstance(part, list | tuple):
@@ -90,11 +90,12 @@ def _plain(part: Any) -> Any:
     return None if isinstance(part, float) and not math.isfinite(part) else part
 
 
-def _from_json(told: dict[str, Any]) -> Result:
-    found = told["outcome"]
+def _from_json(content: dict[str, Any]) -> ExperimentResult:
+    stored = content["outcome"]
     tables = [
-        Table(**{**table, "columns": [Column(**column) for column in table["columns"]]}) for table in found["tables"]
+        Table(**{**table, "columns": [TableColumn(**column) for column in table["columns"]]})
+        for table in stored["tables"]
     ]
-    plots = [Plot(**{**plot, "series": [Series(**series) for series in plot["series"]]}) for plot in found["plots"]]
-    outcome = Outcome(tables, plots, found["findings"], [Claim(**claim) for claim in found["claims"]])
-    return Result(**{**told, "outcome": outcome})
+    plots = [Plot(**{**plot, "series": [Series(**series) for series in plot["series"]]}) for plot in stored["plots"]]
+    outcome = Outcome(tables, plots, stored["findings"], [Claim(**claim) for claim in stored["claims"]])
+    return ExperimentResult(**{**content, "outcome": outcome})

@@ -1,4 +1,4 @@
-"""What a result was measured with: the machine, the packages, the sizes, the data and the command."""
+"""Describes how a result was measured: machine, packages, sizes, data and command."""
 
 import datetime
 import os
@@ -15,11 +15,11 @@ from aomg.evaluation.run import Run
 
 PACKAGES = ("numpy", "numba", "pyarrow", "datasketches", "ddsketch", "fastdigest", "hdrhistogram", "pyspark")
 SEED = 1
-_WHOLE = "guarantee"  # the experiment that reads a file to its end
+_WHOLE = "guarantee"  # this experiment reads whole files
 
 
-def about(run: Run, command: str) -> dict[str, Any]:
-    """All that somebody needs to know to measure the same again, as JSON has it."""
+def conditions_of(run: Run, command: str) -> dict[str, Any]:
+    """Return everything needed to repeat a measurement, as JSON."""
     source = run.source
     return {
         "run": run.identity,
@@ -45,50 +45,50 @@ def about(run: Run, command: str) -> dict[str, Any]:
     }
 
 
-def part_read(told: dict[str, Any]) -> str:
-    """Which values of a file are evaluated at this scale, and how to get more of them."""
-    values, events = told["data"]["values"], told["scale"]["events"]
+def part_read(conditions: dict[str, Any]) -> str:
+    """Describe which values of a file are evaluated at this scale, and how to evaluate more."""
+    values, events = conditions["data"]["values"], conditions["scale"]["events"]
     if values <= events:
         return f"all {values:,} values"
     more = f" ({_WHOLE} reads all of them"
-    more += f"; --full takes {min(values, FULL.events):,})" if events < FULL.events else ")"
+    more += f"; --full reads {min(values, FULL.events):,})" if events < FULL.events else ")"
     return f"the first {events:,} of {values:,} values{more}"
 
 
-def facts(told: dict[str, Any]) -> list[tuple[str, str]]:
-    """The same, as names and texts for people."""
-    scale, data = told["scale"], told["data"]
+def facts(conditions: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the conditions as names and texts."""
+    scale, data = conditions["scale"], conditions["data"]
     sizes = f"{scale['events']:,} events of a stream, {scale['synthetic']:,} of Normal and Uniform in scalability"
     rounds = "one turn" if scale["rounds"] == 1 else f"the best of {scale['rounds']} turns"
-    found = [
-        ("measured", told["date"]),
-        ("command", told["command"]),
+    pairs = [
+        ("measured", conditions["date"]),
+        ("command", conditions["command"]),
         ("scale", f"{scale['name']}: {sizes}; speeds are {rounds}"),
     ]
     if data is None:
-        found.append(("streams", f"seed {told['seed']}"))
+        pairs.append(("streams", f"seed {conditions['seed']}"))
     else:
-        left_out = f"; {data['dropped']:,} rows without a finite number were left out" if data["dropped"] else ""
-        found.append(("data", f"{data['title']}: {part_read(told)}{left_out}"))
+        left_out = f"; {data['dropped']:,} rows without a finite number were skipped" if data["dropped"] else ""
+        pairs.append(("data", f"{data['title']}: {part_read(conditions)}{left_out}"))
     return [
-        *found,
-        ("processor", f"{told['cpu']}, {told['cores']} cores, {told['system']}"),
-        ("AOMG", told["aomg"]),
-        ("Python", told["python"]),
-        ("packages", ", ".join(f"{name} {version}" for name, version in told["packages"].items())),
+        *pairs,
+        ("processor", f"{conditions['cpu']}, {conditions['cores']} cores, {conditions['system']}"),
+        ("AOMG", conditions["aomg"]),
+        ("Python", conditions["python"]),
+        ("packages", ", ".join(f"{name} {version}" for name, version in conditions["packages"].items())),
     ]
 
 
 def facts_of_all(abouts: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
-    """The facts of several results: of the last, with every day and every command."""
-    days = sorted({told["date"] for told in abouts})
-    commands = "; ".join(dict.fromkeys(told["command"] for told in abouts))
-    other = {"measured": days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}", "command": commands}
-    return [(name, other.get(name, text)) for name, text in facts(abouts[-1])]
+    """Return the facts of several results: those of the last one, with the days and commands of all."""
+    days = sorted({conditions["date"] for conditions in abouts})
+    commands = "; ".join(dict.fromkeys(conditions["command"] for conditions in abouts))
+    replaced = {"measured": days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}", "command": commands}
+    return [(name, replaced.get(name, text)) for name, text in facts(abouts[-1])]
 
 
 def cpu() -> str:
-    """The processor as it calls itself."""
+    """Return the model name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

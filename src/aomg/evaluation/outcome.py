@@ -1,4 +1,4 @@
-"""What an experiment finds: tables, plots, sentences, and whether the paper's claims hold."""
+"""The outcome of an experiment: tables, plots, findings, and whether the paper's claims hold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ NOT_MEASURED = "not measured at this scale"
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of a table. `digits` are decimals of its numbers; None shows them as they are (whole: 1,234)."""
+class TableColumn:
+    """A column of a table. `digits` is the number of decimals; None shows numbers as they are (integers: 1,234)."""
 
     name: str
     digits: int | None = None
@@ -22,7 +22,7 @@ class Column:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
     def text(self, cell: Cell) -> str:
-        """A cell as people read it."""
+        """Return a cell as text."""
         if cell is None:
             return ""
         if isinstance(cell, str):
@@ -36,15 +36,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under named columns; a column that holds the paper's numbers says so in its name."""
+    """Rows under named columns. The name of a column with the paper's numbers contains "paper"."""
 
     title: str
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse rows that do not fit."""
+        """Raise ValueError if a row does not match the columns."""
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(f"a row of {self.title!r} has {len(row)} cells for {len(self.columns)} columns")
@@ -52,7 +52,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one name. `labels` are told when one points at them; `dashed` sets a series apart (the paper's)."""
+    """A series of points. `labels` are tooltips; `dashed` distinguishes a series (the paper's)."""
 
     name: str
     x: Sequence[float | str]
@@ -63,7 +63,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture of some series."""
+    """A plot of some series."""
 
     title: str
     x: str
@@ -77,9 +77,9 @@ class Plot:
 
 @dataclass(frozen=True)
 class Claim:
-    """A number of the paper, what was measured here, and whether it holds; `reason` where it does not.
+    """A claim of the paper, our measurement, and whether the claim holds; `reason` if it does not.
 
-    `holds` is None where this scale does not measure what the claim is about: it neither holds nor fails.
+    `holds` is None if this scale does not measure it.
     """
 
     name: str
@@ -95,12 +95,12 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """The same in words."""
+        """The state of the claim in words."""
         return NOT_MEASURED if self.holds is None else "holds" if self.holds else "does not hold"
 
 
 def tally(claims: Sequence[Claim]) -> str:
-    """How many of some claims hold, in words.
+    """Describe how many claims hold.
 
     >>> tally([Claim("a", "", "", True), Claim("b", "", "", False), Claim("c", "", "", None)])
     '1 of 3 hold, 1 is not measured at this scale'
@@ -112,7 +112,7 @@ def tally(claims: Sequence[Claim]) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that one experiment found. Findings are sentences, one for each difference from the paper."""
+    """The outcome of one experiment. Findings are sentences, for example about differences from the paper."""
 
     tables: Sequence[Table]
     plots: Sequence[Plot] = ()

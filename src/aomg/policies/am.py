@@ -1,9 +1,9 @@
 """AM: deterministic summaries at many levels (Arasu, Manku; PODS 2004), for a window of fixed size.
 
-The stream is cut into blocks of N0 = eps N / 4 elements, and again into blocks twice, four times... as long. Level l
-summarises each of its blocks within eps_l = eps N / (4 (L + 1) N_l): the same number of elements at every level.
-All blocks of level 0 inside the window are tiled by at most two blocks of each level, which are wrong by eps N / 2
-together; at the ends, fewer than eps N / 4 elements each are not covered.
+The stream is split into blocks of N0 = eps N / 4 events, and also into blocks twice, four times... as long. Level l
+summarises each of its blocks with an error of eps_l = eps N / (4 (L + 1) N_l): the same number of events at every
+level. At most two blocks of each level tile the window, with a total error of eps N / 2; at each end, fewer than eps N
+/ 4 events are not covered.
 """
 
 from math import ceil, log2
@@ -12,28 +12,28 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from aomg.policies.base import Policy, Values, unbounded
 from aomg.policies.gk import Gk
-from aomg.policies.ranked import Ranked, merged, refuse_epsilon, select
-from aomg.policies.verbs import Policy, Values, unbounded
+from aomg.policies.rank_bounds import RankBounds, merged, refuse_epsilon, select
 from aomg.query import Query
 
 
 class Level:
-    """The blocks of one length: the one that fills, and the closed ones by the position of their first element."""
+    """The blocks of one length: the open one, and the closed ones by the position of their first event."""
 
     def __init__(self, length: int, epsilon: float) -> None:
         self.length = length
         self.open = Gk(epsilon / 2, ceil(1 / epsilon))
-        self.closed: dict[int, Ranked] = {}
+        self.closed: dict[int, RankBounds] = {}
 
     def take(self, values: Values, position: int, size: int) -> None:
-        """Summarise values from a position of the stream on, for windows of a size."""
+        """Summarise values that start at a position; close full blocks and drop those outside the window."""
         done = 0
         while done < values.size:
-            piece = values[done : done + self.length - self.open.elements]
+            piece = values[done : done + self.length - self.open.events]
             self.open.take(piece)
             done += piece.size
-            if self.open.elements == self.length:
+            if self.open.events == self.length:
                 end = position + done
                 self.drop(end - size)
                 self.closed[end - self.length] = self.open.close()
@@ -47,20 +47,21 @@ class Level:
             del self.closed[start]
 
     def tuples(self) -> int:
-        """Entries of all closed blocks."""
+        """Return the number of tuples in all closed blocks."""
         return sum(block.values.size for block in self.closed.values())
 
 
 class Am(Policy):
-    """GK summaries of blocks at L + 1 levels. O((L + 1) log(1 / eps)) an element, O(L / eps) a query.
+    """GK summaries of blocks at L + 1 levels. Costs O((L + 1) log(1 / eps)) per event, O(L / eps) per answer.
 
     epsilon
-        The largest rank error, as a share of the window's size N. Windows that are shorter than N, the first and the
-        last, have the same error in elements; one without a whole block of level 0 is answered by the newest one,
-        older elements and all.
+        The largest rank error, as a share of the window's size N. Shorter windows, the first and the last, have the
+        same error in events. A window without a whole block of level 0 is answered from the newest one, which has
+        older events, too.
     """
 
     name: ClassVar[str] = "am"
+    title: ClassVar[str] = "AM"
     promise: ClassVar[str] = "rank error at most epsilon of the window's size, by GK summaries of blocks at many levels"
 
     def __init__(self, query: Query, epsilon: float = 0.015) -> None:
@@ -71,66 +72,66 @@ class Am(Policy):
         lengths = [self.shortest]
         while 2 * lengths[-1] <= query.size:
             lengths.append(2 * lengths[-1])
-        wrong = self.epsilon * query.size / (4 * len(lengths))  # elements, at every level
-        self.levels = [Level(length, wrong / length) for length in lengths]
-        self._seen = 0  # elements of the stream so far
-        self._from = 0  # position of the window's first element
+        error = self.epsilon * query.size / (4 * len(lengths))  # in events, at every level
+        self.levels = [Level(length, error / length) for length in lengths]
+        self._events = 0  # events of the stream so far
+        self._window_start = 0  # position of the window's first event
 
     def accumulate(self, values: Values) -> None:
-        """Summarise the values at every level; close the blocks that are full."""
+        """Summarise the values at every level and close full blocks."""
         for level in self.levels:
-            level.take(values, self._seen, self.query.size)
-        self._seen += values.size
+            level.take(values, self._events, self.query.size)
+        self._events += values.size
 
     def close(self) -> None:
         """Do nothing: blocks do not end with sub-windows."""
 
     def expire(self) -> None:
-        """Drop every block with an element of the sub-window that leaves."""
-        self._from += self.query.period
+        """Drop every block with an event of the expired sub-window."""
+        self._window_start += self.query.period
         for level in self.levels:
             level.drop(self._first())
 
     def _first(self) -> int:
-        """Where the first block of level 0 in the window starts; the newest one counts even if it is cut."""
-        newest = (self._seen - 1) // self.shortest * self.shortest
-        return min(-(-self._from // self.shortest) * self.shortest, newest)
+        """Return the start of the window's first block of level 0; the newest one counts even if it starts earlier."""
+        newest = (self._events - 1) // self.shortest * self.shortest
+        return min(-(-self._window_start // self.shortest) * self.shortest, newest)
 
     def tiling(self) -> list[tuple[int, int]]:
-        """Level and position of the closed blocks that tile the window: always the longest that starts here. O(L)."""
+        """Return level and start of the closed blocks that tile the window: always the longest possible. O(L)."""
         tiles = []
-        here = self._first()
-        end = self._seen // self.shortest * self.shortest
-        while here < end:
-            level = max(number for number, level in enumerate(self.levels) if here in level.closed)
-            tiles.append((level, here))
-            here += self.levels[level].length
+        position = self._first()
+        end = self._events // self.shortest * self.shortest
+        while position < end:
+            level = max(number for number, level in enumerate(self.levels) if position in level.closed)
+            tiles.append((level, position))
+            position += self.levels[level].length
         return tiles
 
     def covered(self) -> int:
-        """Elements in the summaries: of a window of n, more than n - eps N / 4."""
-        return self._seen - self._first()
+        """Return the number of covered events: of a window of n, more than n - eps N / 4."""
+        return self._events - self._first()
 
     def answer(self, count: int) -> npt.NDArray[np.float64]:
-        """Merge the blocks of the tiling and the open block of level 0, and walk past each rank."""
+        """Merge the blocks of the tiling with the open block of level 0, and select each rank."""
         blocks = [self.levels[level].closed[start] for level, start in self.tiling()]
         whole = merged([*blocks, self.levels[0].open.view()])
-        return unbounded(select(self.asked.ranks(self.covered()), whole))
+        return unbounded(select(self.quantiles.ranks(self.covered()), whole))
 
     def variables(self) -> int:
-        """Three for each tuple of a closed block, one for each block, and the open summaries."""
+        """Count three per tuple of a closed block, one per block, and the open summaries."""
         return sum(3 * level.tuples() + len(level.closed) + level.open.variables() for level in self.levels) + 2
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the same."""
+        """Return the bytes of the same state."""
         return sum(24 * level.tuples() + 8 * len(level.closed) + level.open.nbytes for level in self.levels) + 16
 
     def analytical(self) -> int:
-        """All closed blocks full, which is certain, and GK's bound for the open ones with a constant of one.
+        """Return the variables if all closed blocks are full, and GK's bound for the open ones with a constant of one.
 
-        That is log2(2 e n) / (2 e) tuples. The proven constant is eleven, which here is more than the elements are;
-        greedy compression stays below one on every order we know.
+        That is log2(2 e n) / (2 e) tuples. The proven constant is eleven, which here exceeds the number of events;
+        greedy compression stays below one on every order we tried.
         """
         total = 2
         for level in self.levels:
@@ -140,5 +141,5 @@ class Am(Policy):
         return total
 
     def parameters(self) -> dict[str, Any]:
-        """The error, and the lengths of blocks."""
+        """Return the error, the shortest block and the number of levels."""
         return {"epsilon": self.epsilon, "shortest_block": self.shortest, "levels": len(self.levels)}

@@ -1,7 +1,7 @@
 """DDSketch, with the mapping, the store and the quantile code of DataDog's library `ddsketch` (Python).
 
-The library adds values one by one. Here the keys of its mapping are worked out for whole arrays, and its store is given
-the counts of keys. Counts can be taken away again, so the window is one store: nothing is merged for an answer.
+The library adds values one by one. We compute its keys for whole arrays and pass the counts of keys to its store.
+Counts can be subtracted, so the window is one store and an answer merges nothing.
 """
 
 from collections import deque
@@ -11,30 +11,31 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.errors import InputError
+from aomg.policies.base import Integers, Policy, Values
 from aomg.policies.libraries import library
-from aomg.policies.verbs import Integers, Policy, Values
+from aomg.policies.pairs import sum_of_pairs
 from aomg.query import Query
 
-_NEAR_AN_EDGE = 1e-13  # in parts of a key: no two libraries' logarithms differ by as much
-_ROUNDING = 1e-11  # of the library's powers and logarithms, in parts of a value
+_NEAR_AN_EDGE = 1e-13  # relative to a key: logarithms of two libraries differ by less
+_ROUNDING = 1e-11  # of the library's powers and logarithms, relative to a value
 
 
 class _Bins(NamedTuple):
-    """The keys that occur, ascending, and how often."""
+    """Ascending distinct keys, and the count of each."""
 
     keys: Integers
     counts: Integers
 
 
 class _Dense:
-    """Counts of a range of keys, as the library's dense store keeps them."""
+    """Counts of a range of keys, in the layout of the library's dense store."""
 
     def __init__(self) -> None:
         self.first = 0
         self.counts = np.zeros(0, np.int64)
 
     def add(self, bins: _Bins) -> None:
-        """Count more, in a wider range where needed."""
+        """Add counts; widen the range if needed."""
         if not bins.keys.size:
             return
         least, most = int(bins.keys[0]), int(bins.keys[-1])
@@ -46,15 +47,15 @@ class _Dense:
             self.first, self.counts = least, wider
         self.counts[bins.keys - self.first] += bins.counts
 
-    def take(self, bins: _Bins) -> None:
-        """Count less, in a range that ends where counts do."""
+    def subtract(self, bins: _Bins) -> None:
+        """Subtract counts; shrink the range to the keys that are left."""
         self.counts[bins.keys - self.first] -= bins.counts
         filled = np.flatnonzero(self.counts)
         first, last = (filled[0], filled[-1] + 1) if filled.size else (0, 0)
         self.first, self.counts = self.first + int(first), self.counts[first:last]
 
     def put_into(self, store: Any) -> None:
-        """Make the library's store hold these counts."""
+        """Copy these counts into the library's store."""
         store.bins = self.counts.tolist()
         store.count = int(self.counts.sum())
         store.offset = store.min_key = self.first
@@ -62,13 +63,14 @@ class _Dense:
 
 
 class DDSketch(Policy):
-    """Counts of keys that grow like logarithms: about one bin for each 2 % of a value, at the default accuracy.
+    """Counts of logarithmic bins, each about 2 % wide at the default accuracy.
 
-    O(1) an element; an answer walks the bins. No bin is ever collapsed, so the guarantee holds for every quantile; the
-    price is that the ratio of the largest value to the smallest decides the space.
+    Costs O(1) per event; an answer scans the bins. Bins are never collapsed, so the guarantee holds for every quantile,
+    and the ratio of the largest to the smallest value sets the space.
     """
 
     name: ClassVar[str] = "ddsketch"
+    title: ClassVar[str] = "DDSketch"
     promise: ClassVar[str] = "within 1 % of the exact value (relative_accuracy), for every quantile"
 
     def __init__(self, query: Query, relative_accuracy: float = 0.01) -> None:
@@ -77,7 +79,7 @@ class DDSketch(Policy):
         try:
             self._sketch = module.DDSketch(relative_accuracy)
         except (ValueError, TypeError) as error:
-            raise InputError(f"ddsketch takes no relative_accuracy={relative_accuracy!r}: {error}") from None
+            raise InputError(f"ddsketch does not accept relative_accuracy={relative_accuracy!r}: {error}") from None
         self.relative_accuracy = relative_accuracy
         self._mapping = self._sketch._mapping
         self._open: list[tuple[_Bins, _Bins, int]] = []
@@ -85,10 +87,10 @@ class DDSketch(Policy):
         self._positive, self._negative, self._zeros = _Dense(), _Dense(), 0
 
     def keys(self, magnitudes: Values) -> Integers:
-        """The library's keys of positive values.
+        """Return the library's keys of positive values.
 
-        Where the logarithm is so near to a whole number that two libraries of mathematics may round it to either side,
-        the mapping itself is asked.
+        If a logarithm is so near to an integer that two math libraries may round it differently, the library's mapping
+        decides.
         """
         exact = np.log(magnitudes) * (self._mapping._multiplier / np.log(2.0))
         keys: Values = np.ceil(exact)
@@ -99,14 +101,14 @@ class DDSketch(Policy):
         return keys.astype(np.int64)
 
     def accumulate(self, values: Values) -> None:
-        """Count the keys of the values, of the positive and the negative ones apart."""
+        """Count the keys of positive and of negative values."""
         least = self._mapping.min_possible
         parts: list[_Bins] = []
         for sign in (1, -1):
             magnitudes = sign * values
             magnitudes = magnitudes[magnitudes > least]
             if magnitudes.size and magnitudes.max() > self._mapping.max_possible:
-                raise InputError(f"ddsketch takes no value beyond {self._mapping.max_possible:.4g}")
+                raise InputError(f"ddsketch does not accept values above {self._mapping.max_possible:.4g}")
             parts.append(_Bins(*np.unique(self.keys(magnitudes), return_counts=True)))
         positive, negative = parts
         zeros = values.size - int(positive.counts.sum()) - int(negative.counts.sum())
@@ -114,8 +116,9 @@ class DDSketch(Policy):
 
     def close(self) -> None:
         """Add the sub-window's counts to the window's."""
-        part = _together([p for p, _, _ in self._open]), _together([n for _, n, _ in self._open])
-        self._closed.append((*part, sum(zeros for _, _, zeros in self._open)))
+        positives, negatives, counts_of_zero = zip(*self._open, strict=True)
+        bins = (_Bins(*sum_of_pairs(parts)) for parts in (positives, negatives))
+        self._closed.append((*bins, sum(counts_of_zero)))
         self._open = []
         positive, negative, zeros = self._closed[-1]
         self._positive.add(positive)
@@ -123,22 +126,25 @@ class DDSketch(Policy):
         self._zeros += zeros
 
     def expire(self) -> None:
-        """Take the oldest sub-window's counts from the window's."""
+        """Subtract the oldest sub-window's counts from the window's."""
         positive, negative, zeros = self._closed.popleft()
-        self._positive.take(positive)
-        self._negative.take(negative)
+        self._positive.subtract(positive)
+        self._negative.subtract(negative)
         self._zeros -= zeros
 
     def answer(self, count: int) -> npt.NDArray[np.float64]:
-        """Ask the library's sketch; low and high are the ends of the bin, widened by the rounding of its powers."""
+        """Query the library's sketch; low and high are the bounds of the bin, widened by its rounding error."""
         self._positive.put_into(self._sketch._store)
         self._negative.put_into(self._sketch._negative_store)
         self._sketch._zero_count = self._zeros
         self._sketch._count = count
-        return np.array([self._answer_of(int(rank), count) for rank in self.asked.ranks(count)])
+        return np.array([self._answer_of(int(rank), count) for rank in self.quantiles.ranks(count)])
 
     def _answer_of(self, rank: int, count: int) -> tuple[float, float, float]:
-        """The library's share q is the rank 1 + q (n - 1), rounded down; half a rank more makes rounding harmless."""
+        """Return value, low and high of a rank.
+
+        The library maps a share q to rank 1 + q (n - 1), rounded down; adding half a rank makes rounding harmless.
+        """
         value = float(self._sketch.get_quantile_value(min((rank - 0.5) / max(count - 1, 1), 1.0)))
         if value == 0:
             return 0.0, -self._mapping.min_possible, self._mapping.min_possible
@@ -152,25 +158,15 @@ class DDSketch(Policy):
         return sum(positive.keys.size + negative.keys.size for positive, negative, _ in parts)
 
     def variables(self) -> int:
-        """Two for each bin of a sub-window that is not empty, one for each of the window's; zeros are one each."""
+        """Count two per non-empty bin of a sub-window, one per bin of the window, one for each count of zeros."""
         dense = self._positive.counts.size + self._negative.counts.size
         return 2 * self._pairs() + len(self._closed) + bool(self._open) + dense + 1
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the same."""
+        """Return the bytes of the same state."""
         return 8 * self.variables()
 
     def parameters(self) -> dict[str, Any]:
         """Return the relative accuracy."""
         return {"relative_accuracy": self.relative_accuracy}
-
-
-def _together(parts: list[_Bins]) -> _Bins:
-    """The counts of several parts of a sub-window."""
-    if len(parts) == 1:
-        return parts[0]
-    keys, inverse = np.unique(np.concatenate([part.keys for part in parts]), return_inverse=True)
-    counts = np.zeros(keys.size, np.int64)
-    np.add.at(counts, inverse, np.concatenate([part.counts for part in parts]))
-    return _Bins(keys, counts)

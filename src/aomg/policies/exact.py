@@ -1,8 +1,8 @@
-"""Exact quantiles: every value of the window is kept.
+"""Exact quantiles: stores every value of the window.
 
-`Exact` is the paper's: an ordered multiset of (value, count), from which each element is removed again when it leaves
-the window. `ExactSorted` is the stronger form that the paper does not compare with: a sorted array for each sub-window
-and a selection across them, with nothing to remove.
+`Exact` is the paper's: an ordered multiset of (value, count), from which each event is removed when it leaves the
+window. `ExactSorted` is faster, and the paper does not compare with it: one sorted array per sub-window and a selection
+across them, with nothing to remove.
 """
 
 from collections import deque
@@ -11,22 +11,23 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from aomg.policies.base import Policy, Values
 from aomg.policies.kernels.trees import DEPTH, DISTINCT, add_to_tree, select_in_parts, select_in_tree, take_from_tree
-from aomg.policies.verbs import Policy, Values
 from aomg.query import Query
 
 _FIRST_NODES = 1024
 
 
 class Exact(Policy):
-    """A balanced tree of the distinct values with their counts: O(log u) an element in and out, O(log u) a quantile.
+    """A balanced tree of the u distinct values with their counts: O(log u) to add or remove an event, or per quantile.
 
-    The elements of the window are kept in order, too: what leaves has to be known. A tumbling window has nothing to
-    remove: its tree is discarded as a whole.
+    The events of the window are also stored in order of arrival, to remove them later. A tumbling window discards its
+    whole tree instead.
     """
 
     name: ClassVar[str] = "exact"
-    promise: ClassVar[str] = "exact, by an ordered tree of counts, elements removed one by one (the paper's)"
+    title: ClassVar[str] = "Exact"
+    promise: ClassVar[str] = "exact, by an ordered tree of counts, events removed one by one (the paper's)"
 
     def __init__(self, query: Query) -> None:
         super().__init__(query)
@@ -57,51 +58,52 @@ class Exact(Policy):
                 self._grow()
 
     def _grow(self) -> None:
-        """Make room for as many nodes again, and for paths twice as long."""
+        """Double the arrays."""
         for name in ("_keys", "_counts", "_totals", "_links", "_path"):
-            known = getattr(self, name)
-            setattr(self, name, np.concatenate([known, np.zeros_like(known)]))
+            array = getattr(self, name)
+            setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
 
     def close(self) -> None:
-        """Remember where the sub-window ends."""
+        """Store the sub-window's values for their removal."""
         self._closed.append(np.concatenate(self._open))
         self._open = []
 
     def expire(self) -> None:
         """Remove every value of the oldest sub-window from the tree. O(P log u)."""
-        gone = self._closed.popleft()
+        expired = self._closed.popleft()
         if not self._tumbling:
-            take_from_tree(gone, self._registers, self._keys, self._counts, self._totals, self._links)
+            take_from_tree(expired, self._registers, self._keys, self._counts, self._totals, self._links)
 
     def answer(self, count: int) -> npt.NDArray[np.float64]:
         """Select each rank by the counts of subtrees. O(log u)."""
-        found = [
+        values = [
             select_in_tree(rank, self._registers, self._keys, self._counts, self._totals, self._links)
-            for rank in self.asked.ranks(count)
+            for rank in self.quantiles.ranks(count)
         ]
-        return np.repeat(np.array(found)[:, None], 3, axis=1)
+        return np.repeat(np.array(values)[:, None], 3, axis=1)
 
-    def _held(self) -> int:
+    def _stored_events(self) -> int:
         return sum(part.size for part in (*self._closed, *self._open))
 
     def variables(self) -> int:
-        """Two for each distinct value, and the elements in the order in which they leave."""
-        return 2 * int(self._registers[DISTINCT]) + self._held()
+        """Count two per distinct value, and one per stored event."""
+        return 2 * int(self._registers[DISTINCT]) + self._stored_events()
 
     @property
     def nbytes(self) -> int:
-        """A node is a value, a count, a total and two links."""
-        return 40 * int(self._registers[DISTINCT]) + 8 * self._held()
+        """Return the bytes; a node is a value, a count, a total and two links."""
+        return 40 * int(self._registers[DISTINCT]) + 8 * self._stored_events()
 
     def analytical(self) -> int:
-        """All values distinct, in a full window and the sub-window that is open."""
+        """Return the variables if all values of a full window and the open sub-window are distinct."""
         return 3 * int(self.query.size + self.query.period)
 
 
 class ExactSorted(Policy):
-    """A sorted array for each sub-window: O(log P) an element, O(W log^2 P) a quantile, nothing to expire."""
+    """One sorted array per sub-window: O(log P) per event, O(W log^2 P) per quantile, nothing to remove."""
 
     name: ClassVar[str] = "exact-sorted"
+    title: ClassVar[str] = "Exact (sorted)"
     promise: ClassVar[str] = "exact, by one sorted array for each sub-window and a selection across them"
 
     def __init__(self, query: Query) -> None:
@@ -110,7 +112,7 @@ class ExactSorted(Policy):
         self._closed: deque[Values] = deque()
 
     def accumulate(self, values: Values) -> None:
-        """Keep the values."""
+        """Store the values."""
         self._open.append(values.copy())
 
     def close(self) -> None:
@@ -127,18 +129,18 @@ class ExactSorted(Policy):
         values = np.concatenate(self._closed)
         ends = np.cumsum([part.size for part in self._closed])
         starts = ends - np.array([part.size for part in self._closed])
-        found = [select_in_parts(values, starts, ends, rank) for rank in self.asked.ranks(count)]
-        return np.repeat(np.array(found)[:, None], 3, axis=1)
+        selected = [select_in_parts(values, starts, ends, rank) for rank in self.quantiles.ranks(count)]
+        return np.repeat(np.array(selected)[:, None], 3, axis=1)
 
     def variables(self) -> int:
-        """The elements of the window and of the open sub-window."""
+        """Count the events of the window and of the open sub-window."""
         return sum(part.size for part in (*self._closed, *self._open))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the same."""
+        """Return the bytes of the same state."""
         return 8 * self.variables()
 
     def analytical(self) -> int:
-        """A full window and a sub-window."""
+        """Return the events of a full window and a sub-window."""
         return int(self.query.size + self.query.period)

@@ -1,7 +1,7 @@
 """HdrHistogram, by the library `hdrhistogram` (Python and C).
 
-The window is one histogram of the library; each sub-window keeps the (index, count) pairs to take away when it leaves.
-The library records values one by one: here its indices are worked out for whole arrays and counted into its counters.
+The window is one histogram of the library. Each sub-window stores (index, count) pairs, to subtract them when it
+expires. The library records values one by one; we compute its indices for whole arrays and add to its counters.
 """
 
 from collections import deque
@@ -11,24 +11,25 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.errors import InputError
+from aomg.policies.base import Integers, Policy, Values
 from aomg.policies.libraries import library
-from aomg.policies.verbs import Integers, Policy, Values
+from aomg.policies.pairs import Pairs, sum_of_pairs
 from aomg.query import Query
 
-Pairs = tuple[Integers, Integers]
 _LARGEST = 1 << 52
-_ROUNDING = 2.0**-50  # of a division by the unit and a multiplication, in parts of the value
+_ROUNDING = 2.0**-50  # of a division by the unit and a multiplication, relative to the value
 
 
 class HdrHistogram(Policy):
-    """Counters for every value of so many significant digits up to `highest`. O(1) an element.
+    """Counters for every value with this many significant digits, up to `highest`. O(1) per event.
 
-    It counts whole numbers from zero. `unit` rounds other values to multiples of it; without one they are refused, as
-    are negative ones and those above `highest` units. The number of counters is fixed: about 2,000 for each doubling of
-    the range, at three digits.
+    It counts whole numbers from zero. With a `unit`, other values are rounded to multiples of it; without one they are
+    refused. Negative values and those above `highest` units are refused, too. The number of counters is fixed: about
+    2,000 per doubling of the range, at three digits.
     """
 
     name: ClassVar[str] = "hdr-histogram"
+    title: ClassVar[str] = "HdrHistogram"
     promise: ClassVar[str] = (
         "within 0.1 % above the exact value (three digits), for whole numbers from 0 to a fixed highest"
     )
@@ -49,18 +50,17 @@ class HdrHistogram(Policy):
         self._closed: deque[Pairs] = deque()
 
     def indices(self, values: Values) -> Integers:
-        """The library's counter of each value, which is refused if it has none."""
+        """Return the index of each value's counter; raise InputError if a value has none."""
         units = values if self.unit is None else np.rint(values / self.unit)
         if values.size and not (units.min() >= 0 and units.max() <= self.highest):
             wrong = values[(units < 0) | (units > self.highest)][0]
-            raise InputError(
-                f"hdr-histogram takes values from 0 to highest={self.highest}{' units' * bool(self.unit)}, not {wrong}"
-            )
+            limit = f"highest={self.highest}{' units' * bool(self.unit)}"
+            raise InputError(f"hdr-histogram accepts values from 0 to {limit}, not {wrong}")
         whole = units.astype(np.int64)
         if self.unit is None and (whole != units).any():
             wrong = values[whole != units][0]
             raise InputError(
-                f"hdr-histogram counts whole numbers, and {wrong} is none; unit=0.001 would round to thousandths"
+                f"hdr-histogram counts whole numbers, and {wrong} is not one; unit=0.001 would round to thousandths"
             )
         half = self._histogram.sub_bucket_half_count_magnitude
         _, length = np.frexp((whole | (self._histogram.sub_bucket_count - 1)).astype(np.float64))
@@ -74,29 +74,25 @@ class HdrHistogram(Policy):
 
     def close(self) -> None:
         """Add the sub-window's counts to the window's."""
-        indices, counts = self._open[0]
-        if len(self._open) > 1:
-            indices, inverse = np.unique(np.concatenate([part for part, _ in self._open]), return_inverse=True)
-            counts = np.zeros(indices.size, np.int64)
-            np.add.at(counts, inverse, np.concatenate([part for _, part in self._open]))
+        indices, counts = sum_of_pairs(self._open)
         self._open = []
         self._closed.append((indices, counts))
         self._counters[indices] += counts
         self._histogram.total_count += int(counts.sum())
 
     def expire(self) -> None:
-        """Take the oldest sub-window's counts from the window's."""
+        """Subtract the oldest sub-window's counts from the window's."""
         indices, counts = self._closed.popleft()
         self._counters[indices] -= counts
         self._histogram.total_count -= int(counts.sum())
 
     def answer(self, count: int) -> npt.NDArray[np.float64]:
-        """Walk the counters to each rank; the library says what its counter stands for: the largest such value."""
+        """Scan the counters to each rank; return the largest value that the library counts there."""
         last = max(int(indices[-1]) for indices, _ in self._closed)
         walked = np.cumsum(self._counters[: last + 1])
         step, around, rounding = (1.0, 0.0, 0.0) if self.unit is None else (self.unit, self.unit / 2, _ROUNDING)
         rows = []
-        for index in np.searchsorted(walked, self.asked.ranks(count), "left").tolist():
+        for index in np.searchsorted(walked, self.quantiles.ranks(count), "left").tolist():
             low = self._histogram.get_value_from_index(index)
             high = self._histogram.get_highest_equivalent_value(low)
             ends = (low * step - around) - rounding * high * step, (high * step + around) * (1 + rounding)
@@ -107,12 +103,12 @@ class HdrHistogram(Policy):
         return sum(indices.size for indices, _ in (*self._closed, *self._open))
 
     def variables(self) -> int:
-        """Every counter of the window's histogram, and two for each pair of the sub-windows."""
+        """Count every counter of the window's histogram, and two per pair of the sub-windows."""
         return self._counters.size + 2 * self._pairs()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the same."""
+        """Return the bytes of the same state."""
         return 8 * self.variables()
 
     def parameters(self) -> dict[str, Any]:

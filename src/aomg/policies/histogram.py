@@ -1,7 +1,7 @@
-"""Sliding counts of every code: what AOMG's Level 1 would be if it kept all it counts.
+"""Sliding counts of every code: AOMG's Level 1 without summaries.
 
-Each sub-window keeps its (code, count) pairs, and the window their sums. Exact up to the digits of the query, whatever
-the stream does; the price is space, one pair for every code of every live sub-window.
+Each sub-window stores its (code, count) pairs, and the window stores their sums. Exact to the digits of the query on
+any stream; the price is space: one pair per code of every live sub-window.
 """
 
 from collections import deque
@@ -14,17 +14,17 @@ from aomg.core.codes import middles
 from aomg.core.kernels.pairs import merge_in, merge_out
 from aomg.core.kernels.registers import INTEGERS, REALS
 from aomg.core.sliding import Sliding
-from aomg.policies.verbs import Integers, Policy, Values
+from aomg.policies.base import Policy, Values
+from aomg.policies.pairs import Pairs, sum_of_pairs
 from aomg.query import Query
 
-Pairs = tuple[Integers, Integers]
 
-
-class Histogram(Policy):
-    """Counts of codes, added when a sub-window closes and taken away when it leaves. O(1) an element."""
+class CodeHistogram(Policy):
+    """Counts of codes, added when a sub-window closes and subtracted when it expires. O(1) per event."""
 
     name: ClassVar[str] = "histogram"
-    promise: ClassVar[str] = "within the code of the exact value (the query's digits), by full counts"
+    title: ClassVar[str] = "Histogram"
+    promise: ClassVar[str] = "equal to the exact value in the query's digits, by counts of all values"
 
     def __init__(self, query: Query) -> None:
         super().__init__(query)
@@ -43,27 +43,25 @@ class Histogram(Policy):
 
     def close(self) -> None:
         """Add the sub-window's counts to the window's."""
-        codes, inverse = np.unique(np.concatenate([codes for codes, _ in self._open]), return_inverse=True)
-        counts = np.zeros(codes.size, np.int64)
-        np.add.at(counts, inverse, np.concatenate([counts for _, counts in self._open]))
+        codes, counts = sum_of_pairs(self._open)
         self._open = []
         self._closed.append((codes, counts))
         self._wholes.append(self._whole)
         self._whole = True
-        room = self._size + codes.size - self._codes.size
-        if room > 0:
-            more = np.empty(max(room, self._codes.size), np.int64)
+        missing = self._size + codes.size - self._codes.size
+        if missing > 0:
+            more = np.empty(max(missing, self._codes.size), np.int64)
             self._codes, self._counts = np.concatenate([self._codes, more]), np.concatenate([self._counts, more])
         self._size = merge_in(self._codes, self._counts, self._size, codes, counts)
 
     def expire(self) -> None:
-        """Take the oldest sub-window's counts from the window's."""
+        """Subtract the oldest sub-window's counts from the window's."""
         self._size = merge_out(self._codes, self._counts, self._size, *self._closed.popleft())
         self._wholes.popleft()
 
     def answer(self, count: int) -> npt.NDArray[np.float64]:
-        """Walk the counts to each rank; a code answers its middle or, of whole numbers, the one that it holds."""
-        places = np.searchsorted(np.cumsum(self._counts[: self._size]), self.asked.ranks(count), "left")
+        """Scan the counts to each rank; return the middle of its code or, for whole numbers, the one in it."""
+        places = np.searchsorted(np.cumsum(self._counts[: self._size]), self.quantiles.ranks(count), "left")
         codes = self._codes[places]
         domain = INTEGERS if all(self._wholes) else REALS
         lows, highs = self._codec.intervals(codes, domain)
@@ -73,10 +71,10 @@ class Histogram(Policy):
         return sum(codes.size for codes, _ in (*self._closed, *self._open)) + self._size
 
     def variables(self) -> int:
-        """Two for each pair, of the sub-windows and of the window; a flag for each sub-window."""
+        """Count two per pair, of the sub-windows and of the window, and a flag per sub-window."""
         return 2 * self._pairs() + len(self._wholes) + 1
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the same."""
+        """Return the bytes of the same state."""
         return 16 * self._pairs() + len(self._wholes) + 1

@@ -1,4 +1,4 @@
-"""Sketch libraries are optional: they are loaded when a policy that needs one is made, never before."""
+"""Loads optional sketch libraries, when a policy that needs one is created."""
 
 from importlib import import_module
 from typing import Any
@@ -7,7 +7,7 @@ from aomg.errors import SettingsError
 
 
 def library(name: str) -> Any:
-    """The module of an optional library. Raises SettingsError with the line that installs it."""
+    """Return the module of an optional library; raise SettingsError with the install command if it is missing."""
     try:
         return import_module(name)
     except ImportError as error:

@@ -1,7 +1,7 @@
-"""Of all densities on [-1, 1] with given Chebyshev moments, the one of maximum entropy.
+"""Finds the density of maximum entropy on [-1, 1] for given Chebyshev moments.
 
-It is the exponential of a polynomial, whose coefficients minimise a convex function: Newton's method with backtracking
-finds them, if any density has these moments. Integrals are sums over Chebyshev nodes with Fejér's weights.
+It is the exponential of a polynomial whose coefficients minimise a convex function. Newton's method with backtracking
+finds them, if a density with these moments exists. Integrals are sums over Chebyshev nodes with Fejér's weights.
 """
 
 from functools import cache
@@ -9,31 +9,31 @@ from typing import NamedTuple
 
 import numpy as np
 
+from aomg.policies.base import Values
 from aomg.policies.kernels.moments import exponential, integrals_of, newton_step
-from aomg.policies.verbs import Values
 
 MOST_ORDERS = 16
 NODES = 1024
-TOLERANCE = 1e-7  # root mean square of what the moments miss
+TOLERANCE = 1e-7  # root mean square error of the moments
 STEPS = 100
 _HIGHEST_EXPONENT = 300.0
 _SMALLEST_STEP = 2.0**-30
 
 
 class Fit(NamedTuple):
-    """A density as masses at the ascending nodes, and how it was found."""
+    """A density as masses at the ascending nodes, with the number of steps and the error."""
 
     masses: Values
     steps: int
     residual: float
-    """The largest difference between a moment of the density and the one asked for."""
+    """The largest difference between a moment of the density and the given one."""
 
 
 class _Grid(NamedTuple):
     nodes: Values
     weights: Values
     polynomials: Values
-    """T_0 to T_2K at the nodes, a row each."""
+    """T_0 to T_2K at the nodes, one row each."""
 
 
 @cache
@@ -46,9 +46,9 @@ def _grid() -> _Grid:
 
 
 def fit(moments: Values) -> Fit | None:
-    """The density whose moments of order 0 (which is 1) to k these are; None where none is found.
+    """Return the density with these moments of order 0 (which is 1) to k; None if none is found.
 
-    A step costs O(k NODES): by T_i T_j = (T_{i+j} + T_{|i-j|}) / 2, 2 k + 1 integrals make the whole Hessian.
+    A step costs O(k NODES): by T_i T_j = (T_{i+j} + T_{|i-j|}) / 2, 2 k + 1 integrals give the whole Hessian.
     """
     grid = _grid()
     polynomials = grid.polynomials[: 2 * moments.size - 1]
@@ -82,7 +82,7 @@ def fit(moments: Values) -> Fit | None:
 
 
 def _direction(integrals: Values, gradient: Values) -> Values:
-    """Newton's step; by least squares where rounding has left the Hessian indefinite."""
+    """Return Newton's step; by least squares if rounding made the Hessian indefinite."""
     step: Values = newton_step(integrals, gradient)
     if np.isfinite(step).all():
         return step
@@ -94,7 +94,7 @@ def _direction(integrals: Values, gradient: Values) -> Values:
 
 
 def quantiles(masses: Values, shares: Values) -> Values:
-    """Where a density has each share of its mass below, between -1 and 1: half of a node's mass lies on either side."""
+    """Return the points below which a density has each share of its mass; half of a node's mass is on either side."""
     walked = (np.cumsum(masses) - masses / 2) / masses.sum()
     nodes = np.concatenate([[-1.0], _grid().nodes, [1.0]])
     places: Values = np.interp(shares, np.concatenate([[0.0], walked, [1.0]]), nodes)

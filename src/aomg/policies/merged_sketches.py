@@ -1,4 +1,4 @@
-"""Policies that keep one library sketch for each sub-window, and merge them for an answer."""
+"""Base of policies with one library sketch per sub-window, merged for an answer."""
 
 from abc import abstractmethod
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from aomg.policies.base import Integers, Policy, Values, unbounded
 from aomg.policies.two_stacks import TwoStacks
-from aomg.policies.verbs import Integers, Policy, Values, unbounded
 from aomg.query import Query
 
 
 class MergedSketches(Policy):
-    """One sketch a sub-window, in two stacks. What a sketch is, and how it is asked, the library's adapter says.
+    """One sketch per sub-window, in two stacks. A subclass adapts the library.
 
-    Nothing is promised of a single answer: where a library has bounds, they hold with a stated probability only.
+    A single answer has no guarantee: bounds of the libraries hold only with a stated probability.
     """
 
     def __init__(self, query: Query) -> None:
@@ -24,29 +24,29 @@ class MergedSketches(Policy):
 
     @abstractmethod
     def _make(self) -> Any:
-        """An empty sketch of the library."""
+        """Return an empty sketch of the library."""
 
     @abstractmethod
     def _values_at(self, sketch: Any, ranks: Integers, count: int) -> npt.ArrayLike:
-        """What the sketch answers for ranks, from 1 to its count."""
+        """Return the sketch's values for ranks, from 1 to its count."""
 
     @abstractmethod
     def _variables_of(self, sketch: Any) -> int:
-        """Live scalars of one sketch."""
+        """Return the number of live scalars of one sketch."""
 
     @abstractmethod
     def _bytes_of(self, sketch: Any) -> int:
-        """Bytes of one sketch, as the library serializes it."""
+        """Return the bytes of one sketch, serialized by the library."""
 
-    def _merge(self, into: Any, other: Any) -> None:
-        into.merge(other)
+    def _merge(self, into: Any, sketch: Any) -> None:
+        into.merge(sketch)
 
     def accumulate(self, values: Values) -> None:
-        """Give the values to the library, all at once. It takes no array that it may not write to."""
+        """Pass the values to the library, which requires a writeable array."""
         self._open.update(values if values.flags.writeable else values.copy())
 
     def close(self) -> None:
-        """Put the sub-window's sketch in the window."""
+        """Add the sub-window's sketch to the window."""
         self._window.push(self._open)
         self._open = self._make()
 
@@ -55,14 +55,14 @@ class MergedSketches(Policy):
         self._window.pop()
 
     def answer(self, count: int) -> npt.NDArray[np.float64]:
-        """Ask the merger of the live sketches."""
-        return unbounded(self._values_at(self._window.merged(), self.asked.ranks(count), count))
+        """Query the merged live sketches."""
+        return unbounded(self._values_at(self._window.merged(), self.quantiles.ranks(count), count))
 
     def variables(self) -> int:
-        """Of every sketch that is held: one for each sub-window, the merger of the new ones, the open one."""
+        """Count the variables of every sketch: one per sub-window, the merged new ones, the open one."""
         return sum(map(self._variables_of, self._window)) + self._variables_of(self._open)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the same, serialized."""
+        """Return the bytes of the same state, serialized."""
         return sum(map(self._bytes_of, self._window)) + self._bytes_of(self._open)

@@ -1,7 +1,7 @@
-"""The Moment sketch: power sums of a sub-window, and the density of maximum entropy that has the window's moments.
+"""The Moment sketch: power sums per sub-window, and the density of maximum entropy with the window's moments.
 
-Sums are added at every answer and never subtracted: what a burst leaves in the last bits of a running sum, the
-conversion to Chebyshev moments multiplies by millions.
+Every answer adds the sums anew instead of updating running sums: the conversion to Chebyshev moments multiplies the
+rounding error that a burst leaves in a running sum by millions.
 """
 
 from collections import deque
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from aomg.errors import InputError
 from aomg.policies import maximum_entropy
+from aomg.policies.base import Integers, Policy, Values, unbounded
 from aomg.policies.kernels.moments import (
     MOMENT_COUNT,
     MOMENT_MAXIMUM,
@@ -23,31 +24,31 @@ from aomg.policies.kernels.moments import (
     add_powers,
 )
 from aomg.policies.scaled_moments import basis_of, nearest_to_uniform
-from aomg.policies.verbs import Integers, Policy, Values, unbounded
 from aomg.query import Query
 
-_DISTINCT_A_MOMENT = 5  # below so many distinct values for each moment, they are counted instead
+_DISTINCT_A_MOMENT = 5  # up to this many distinct values per moment are counted instead
 _FEWEST_ORDERS = 2
-_ROUNDING_OF_VARIANCE = 1e-13  # in parts of the mean square
-_SMALLEST_SQUARE = 1e-280  # that has lost no digits to underflow
+_ROUNDING_OF_VARIANCE = 1e-13  # relative to the mean square
+_SMALLEST_SQUARE = 1e-280  # smaller ones lose digits to underflow
 
 
 class _SubWindow(NamedTuple):
-    """Count, minimum, maximum and sums; and the distinct values with their counts, or None if there are too many."""
+    """Count, minimum, maximum and sums; and the distinct values with their counts, None if there are too many."""
 
     row: Values
     counts: tuple[Values, Integers] | None
 
 
 class Moment(Policy):
-    """Power sums of x and ln x up to order K: O(K) an element, and a Newton solve an answer.
+    """Power sums of x and ln x up to order K: O(K) per event, one Newton solve per answer.
 
-    Few distinct values are counted exactly instead, 5 K at most: no density resembles them. `diagnostics` tells how the
-    last answer was found, and `degraded` how many answers no density was found for: they are the middle between what
-    mean, variance and extremes allow.
+    Up to 5 K distinct values are counted exactly instead, because no density fits them. `diagnostics` describes the
+    last answer. `degraded` is the number of answers without a density: those are the middle of the bounds that mean,
+    variance and extremes give.
     """
 
     name: ClassVar[str] = "moment"
+    title: ClassVar[str] = "Moment"
     promise: ClassVar[str] = "none; small rank errors where the density is smooth (spikes and gaps are smoothed over)"
 
     def __init__(self, query: Query, K: int = 12) -> None:
@@ -74,7 +75,7 @@ class Moment(Policy):
             self._known = add_distinct(values, self._known, self._distinct, self._tallies)
 
     def close(self) -> None:
-        """Keep the sums."""
+        """Store the sums."""
         self._row[MOMENT_SUMS:] += self._block
         counts = None
         if self._known != TOO_MANY:
@@ -87,7 +88,7 @@ class Moment(Policy):
         self._closed.popleft()
 
     def merged(self) -> Values:
-        """The sums of the whole window, as if its elements had come in one sub-window. O(K W)."""
+        """Return the sums of the whole window, as if it were one sub-window. O(K W)."""
         rows = np.array([part.row for part in self._closed])
         sums = rows[:, MOMENT_SUMS:]
         row = np.empty(rows.shape[1])
@@ -102,7 +103,7 @@ class Moment(Policy):
         return row
 
     def answer(self, count: int) -> npt.NDArray[np.float64]:
-        """Count, or fit a density and read its quantiles; where there is none, say so and answer from bounds."""
+        """Count, or fit a density and return its quantiles; without a density, return the middle of the bounds."""
         counted = self._counted(count)
         if counted is not None:
             return counted
@@ -118,19 +119,19 @@ class Moment(Policy):
                 fit = maximum_entropy.fit(basis.chebyshev[: orders + 1]) if orders > 0 else None
                 if fit is None:
                     continue
-                self._say(basis.name, True, orders=orders, valid=valid, steps=fit.steps, residual=fit.residual)
-                places = basis.centre + basis.radius * maximum_entropy.quantiles(fit.masses, self.asked.shares)
+                self._diagnose(basis.name, True, orders=orders, valid=valid, steps=fit.steps, residual=fit.residual)
+                places = basis.centre + basis.radius * maximum_entropy.quantiles(fit.masses, self.quantiles.shares)
                 return unbounded(np.clip(np.exp(places) if basis.name == "log" else places, least, most))
         self.degraded += 1
-        self._say("bounds", False)
-        lows, highs = bounds(raw, count, least, most, self.asked.ranks(count))
+        self._diagnose("bounds", False)
+        lows, highs = bounds(raw, count, least, most, self.quantiles.ranks(count))
         return unbounded(np.clip(lows / 2 + highs / 2, least, most))
 
-    def _say(self, basis: str, converged: bool, **details: float) -> None:
+    def _diagnose(self, basis: str, converged: bool, **details: float) -> None:
         self.diagnostics = {"basis": basis, "converged": converged, **details}
 
     def _counted(self, count: int) -> npt.NDArray[np.float64] | None:
-        """Exact answers, if the live sub-windows have few distinct values in all."""
+        """Return exact answers if the live sub-windows together have few distinct values, otherwise None."""
         parts = [part.counts for part in self._closed]
         known = [counts for counts in parts if counts is not None]
         if len(known) < len(parts):
@@ -139,12 +140,12 @@ class Moment(Policy):
         if distinct.size > _DISTINCT_A_MOMENT * self.K:
             return None
         tallies = np.bincount(inverse, np.concatenate([tallies for _, tallies in known]))
-        self._say("counts", True)
-        found = distinct[np.searchsorted(np.cumsum(tallies), self.asked.ranks(count), "left")]
-        return np.repeat(found[:, None], 3, axis=1)
+        self._diagnose("counts", True)
+        values = distinct[np.searchsorted(np.cumsum(tallies), self.quantiles.ranks(count), "left")]
+        return np.repeat(values[:, None], 3, axis=1)
 
     def variables(self) -> int:
-        """2 K sums, count, minimum and maximum, the number of known distinct values and two for each of them.
+        """Count 2 K sums, count, minimum, maximum, the number of distinct values and two per distinct value.
 
         The open sub-window has 2 K more: the sums of its last block.
         """
@@ -154,11 +155,11 @@ class Moment(Policy):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the same."""
+        """Return the bytes of the same state."""
         return 8 * self.variables()
 
     def analytical(self) -> int:
-        """Few distinct values in every sub-window."""
+        """Return the variables if every sub-window has the most distinct values that are counted."""
         fixed = MOMENT_SUMS + 2 * self.K + 1 + 2 * _DISTINCT_A_MOMENT * self.K
         return fixed * (self.query.sub_windows + 1) + 2 * self.K
 
@@ -168,15 +169,15 @@ class Moment(Policy):
 
 
 def bounds(sums: Values, count: int, least: float, most: float, ranks: Integers) -> tuple[Values, Values]:
-    """For each rank, between what its value must lie, by Markov and Cantelli: wide, but true of every stream.
+    """Return bounds of each rank's value by Markov and Cantelli: wide, but valid for every stream.
 
-    Of n elements, n - r + 1 are at least as large as the one of rank r, and r at most as large.
+    Of n events, n - r + 1 are at least as large as the one of rank r, and r at most as large.
     """
     above, below = (count - ranks + 1) / count, ranks / count
     with np.errstate(all="ignore"):
         mean, square = sums[0] / count, sums[1] / count
         variance = np.maximum(square - mean * mean, 0.0) + _ROUNDING_OF_VARIANCE * square
-        spread = np.sqrt(variance) if square > _SMALLEST_SQUARE else np.nan  # below, Markov has to do alone
+        spread = np.sqrt(variance) if square > _SMALLEST_SQUARE else np.nan  # below, use Markov alone
         highs = np.fmin(least + (mean - least) / above, mean + spread * np.sqrt((1 - above) / above))
         lows = np.fmax(most - (most - mean) / below, mean - spread * np.sqrt((1 - below) / below))
     highs = np.clip(np.nan_to_num(highs, nan=most), least, most)

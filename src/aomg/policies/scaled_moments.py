@@ -1,4 +1,4 @@
-"""Moments of a window on the scale of its extremes: how many rounding has left, and which scale suits them."""
+"""Scales the moments of a window to [-1, 1], drops those that rounding spoiled, and selects the better scale."""
 
 from functools import cache
 from math import comb, fsum
@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from aomg.policies.verbs import Values
+from aomg.policies.base import Values
 
-_WORST_ERROR = 1e-3  # of a Chebyshev moment that is used
+_WORST_ERROR = 1e-3  # largest error of a usable Chebyshev moment
 _ROUNDING = 4 * 2.0**-53
 
 
@@ -20,7 +20,7 @@ class Basis(NamedTuple):
     centre: float
     radius: float
     scaled: Values
-    """Means of powers, of order 0 and up: as many as rounding leaves intact."""
+    """Means of powers from order 0 on, without those that rounding spoiled."""
     chebyshev: Values
     """Means of Chebyshev polynomials, of the same orders."""
 
@@ -38,10 +38,10 @@ def _binomials(orders: int) -> Values:
 
 
 def basis_of(name: str, sums: Values, count: float, least: float, most: float) -> Basis:
-    """Scale moments, and cut them where rounding has eaten them.
+    """Scale moments, and drop those that rounding spoiled.
 
-    The terms of a moment around the centre cancel. The error of a sum is that of its absolute terms; from the first
-    order on whose error is above 1e-3, or whose mean is outside [-1, 1], none is used.
+    The terms of a moment around the centre cancel, so its error is that of the sum of absolute terms. All orders from
+    the first with an error above 1e-3, or with a mean outside [-1, 1], are dropped.
     """
     orders = sums.size
     centre, radius = most / 2 + least / 2, most / 2 - least / 2
@@ -64,12 +64,12 @@ def basis_of(name: str, sums: Values, count: float, least: float, most: float) -
 
 
 def _first(wrong: npt.NDArray[np.bool_]) -> int:
-    """How many come before the first that is wrong."""
+    """Return the index of the first wrong order, or the number of orders."""
     return int(np.argmax(wrong)) if wrong.any() else wrong.size
 
 
 def nearest_to_uniform(bases: list[Basis]) -> list[Basis]:
-    """The bases, first the one whose moments are nearer to those of a uniform density, over the same orders."""
+    """Return the bases, the one with moments nearer to those of a uniform density first."""
     orders = np.arange(min(basis.scaled.size for basis in bases))
     if orders.size < 2:
         return sorted(bases, key=lambda basis: -basis.scaled.size)

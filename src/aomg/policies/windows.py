@@ -1,4 +1,4 @@
-"""Push values, get results, whoever works them out: the windows of AOMG's operator around any policy."""
+"""Runs any policy on the windows of `aomg.Operator`: push values, get results."""
 
 from collections import deque
 from typing import Any
@@ -9,7 +9,7 @@ import numpy.typing as npt
 from aomg.core.intake import values_of
 from aomg.core.kernels.registers import OUT_COUNT, OUT_FIXED, OUT_MAXIMUM, OUT_MINIMUM, OUT_NUMBER, OUT_SUMMARIES
 from aomg.errors import FinishedError, InputError, QueryError
-from aomg.policies.verbs import Policy, Values
+from aomg.policies.base import Policy, Values
 from aomg.query import Query
 from aomg.result import METHODS, Results
 
@@ -17,22 +17,22 @@ _EXACT, _SKETCH = METHODS.index("exact"), METHODS.index("sketch")
 
 
 def refuse_unfit(query: Query) -> None:
-    """Refuse queries that only AOMG can answer."""
+    """Raise an error for a query that only AOMG can answer."""
     if not isinstance(query, Query):
         raise InputError(f"a policy needs an aomg.Query, not {type(query).__name__}")
     if not query.counted:
         raise QueryError(
-            "policies are compared on windows counted in elements, as in the paper: Query(131_072, 16_384); "
-            "for windows in time use aomg.Operator"
+            "policies run on windows counted in events, as in the paper: Query(131_072, 16_384); "
+            "for windows in event time use aomg.Operator"
         )
     if query.thresholds:
-        raise QueryError("policies answer quantiles only: leave the thresholds out")
+        raise QueryError("policies compute quantiles only: remove the thresholds")
 
 
 class PolicyOperator:
-    """One stream of one query, answered by a policy: the same windows and verbs as `aomg.Operator`.
+    """Runs one query on one stream with a policy; the windows and methods are those of `aomg.Operator`.
 
-    Of a `Result`, burst is False, and low and high are NaN where the policy promises none. Values are taken as doubles.
+    In a `Result`, burst is False, and low and high are NaN if the policy guarantees no interval. Values become doubles.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -48,9 +48,9 @@ class PolicyOperator:
         self._finished = False
 
     def push(self, values: Any) -> Results:
-        """Take elements and return the results of every window that closed; what is not finite is refused."""
+        """Add events and return the results of every window that closed; values that are not finite are refused."""
         if self._finished:
-            raise FinishedError("this stream has finished; make a new policy for the next")
+            raise FinishedError("this stream has finished; create a new policy for the next one")
         array, valid = values_of(values)
         if valid is not None:
             self.refused += int(valid.size - valid.sum())
@@ -71,9 +71,9 @@ class PolicyOperator:
         return self._results(rows)
 
     def finish(self) -> Results:
-        """End the stream: close the open sub-window, though it may be short, and answer for it."""
+        """End the stream: close the open sub-window, which may be short, and return its result."""
         if self._finished:
-            raise FinishedError("this stream has finished already; make a new policy for the next")
+            raise FinishedError("this stream has already finished; create a new policy for the next one")
         rows: list[npt.NDArray[np.int64]] = []
         if self._filled and not self.query.as_paper:
             self._close(rows)
@@ -81,25 +81,25 @@ class PolicyOperator:
         return self._results(rows)
 
     def variables(self) -> int:
-        """Live scalars now, the paper's measure of space."""
+        """Return the number of live scalars, the paper's measure of space."""
         return self.policy.variables()
 
     def most_variables(self) -> int:
-        """The most live scalars that there were just before a sub-window closed."""
+        """Return the largest number of live scalars just before a sub-window closed."""
         return max(self._most_variables, self.policy.variables())
 
     @property
     def nbytes(self) -> int:
-        """Bytes of live state."""
+        """The bytes of live state."""
         return self.policy.nbytes
 
     @property
     def open(self) -> int:
-        """Elements that wait in the open sub-window."""
+        """The number of events in the open sub-window."""
         return self._filled
 
     def _accumulate(self, chunk: Values) -> None:
-        self.policy.accumulate(chunk)  # first: it may refuse
+        self.policy.accumulate(chunk)  # first: it may raise
         self._minimum = min(self._minimum, float(chunk.min()))
         self._maximum = max(self._maximum, float(chunk.max()))
         self._filled += chunk.size
@@ -117,7 +117,7 @@ class PolicyOperator:
         self._number += 1
 
     def _row(self) -> npt.NDArray[np.int64]:
-        """One row of results, in the operator's columns."""
+        """Return one row of results, in the operator's columns."""
         counts, minima, maxima = zip(*self._closed, strict=True)
         answers = self.policy.answer(sum(counts))
         row = np.zeros(OUT_FIXED + 4 * len(answers), np.int64)
@@ -125,9 +125,9 @@ class PolicyOperator:
         row[OUT_NUMBER], row[OUT_COUNT], row[OUT_SUMMARIES] = self._number, sum(counts), len(counts)
         reals[OUT_MINIMUM], reals[OUT_MAXIMUM] = min(minima), max(maxima)
         for column, (value, low, high) in enumerate(answers):
-            at = OUT_FIXED + 4 * column
-            reals[at : at + 3] = value, low, high
-            row[at + 3] = _EXACT if low == value == high else _SKETCH
+            offset = OUT_FIXED + 4 * column
+            reals[offset : offset + 3] = value, low, high
+            row[offset + 3] = _EXACT if low == value == high else _SKETCH
         return row
 
     def _results(self, rows: list[npt.NDArray[np.int64]]) -> Results:

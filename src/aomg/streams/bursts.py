@@ -1,8 +1,8 @@
-"""Bursts on top of any stream: once per window, the tail of one sub-window jumps.
+"""Adds bursts to any stream: once per window, the tail of one sub-window jumps.
 
-This is the injection of the paper's section on bursty tails. In every (N/P)-th sub-window of
-P values, the top N(1 - phi) values are multiplied by ten. Every window of N then holds exactly
-one burst, and that burst alone decides the phi-quantile of the window.
+The paper injects bursts like this in its section on bursty tails. In every (N/P)-th sub-window of P values, the largest
+N(1 - phi) values are multiplied by ten. So every window of N has exactly one burst, which alone decides the
+phi-quantile of the window.
 """
 
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ class Bursts(Stream):
 
     @property
     def raised(self) -> int:
-        """How many values a burst multiplies: those from the window's phi-quantile up."""
+        """The number of values that a burst multiplies: those from the window's phi-quantile up."""
         # The small term keeps a product such as 20 * (1 - 0.9) from falling just below 2.
         return min(floor(self.size * (1 - self.quantile) + 1e-9) + 1, self.period)
 
     def take(self, n: int, start: int = 0) -> NDArray[np.int64]:
         """Return the ``n`` values at positions ``start`` to ``start + n - 1``.
 
-        Reads whole sub-windows of the underlying stream, so up to ``2 * period - 2`` values
-        more than asked; each bursty sub-window costs a partition on top, linear in ``period``.
+        Reads whole sub-windows of the underlying stream, so up to ``2 * period - 2`` more values. A bursty sub-window
+        also costs a partition, linear in ``period``.
         """
         if n < 0 or start < 0:
             raise ValueError(f"n is {n} and start is {start}; a stream has no negative positions")
@@ -52,7 +52,7 @@ class Bursts(Stream):
         return range(first + (every - 1 - first) % every, last, every)
 
     def _top(self, sub_window: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Positions of the largest values; of equal ones the earliest, on every machine."""
+        """Return the positions of the largest values; among equal ones the earliest, on every machine."""
         least = np.partition(sub_window, -self.raised)[-self.raised]
         above = np.flatnonzero(sub_window > least)
         equal = np.flatnonzero(sub_window == least)
@@ -65,7 +65,7 @@ def with_bursts(stream: Stream, size: int, period: int, quantile: float = 0.999,
     Parameters
     ----------
     stream
-        Any workload; it is read, never changed.
+        Any workload. It is not changed.
     size
         N, the values in a window; a multiple of ``period``.
     period
@@ -73,7 +73,7 @@ def with_bursts(stream: Stream, size: int, period: int, quantile: float = 0.999,
     quantile
         phi: the lowest quantile of the window that the burst decides.
     factor
-        What the raised values are multiplied by.
+        The raised values are multiplied by it.
 
     Notes
     -----

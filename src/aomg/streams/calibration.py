@@ -1,6 +1,6 @@
-"""Every figure that the paper prints of its data, beside the same figure of our streams.
+"""Compares every figure that the paper prints of its data with the same figure of our streams.
 
-``python -m aomg.streams.calibration`` prints the table of docs/streams.md; it takes some seconds.
+``python -m aomg.streams.calibration`` prints the table of docs/streams.md, in a few seconds.
 """
 
 import math
@@ -34,22 +34,22 @@ TABLE_1 = {
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: what the paper prints, what our stream has, and whether that is near enough."""
+    """One figure: the paper's, our stream's, and whether they are close enough."""
 
     stream: str
-    what: str
+    quantity: str
     paper: str
     here: str
     aim: str
     met: bool
 
     def __str__(self) -> str:
-        said = "yes" if self.met else "**no**"
-        return f"| {self.stream} | {self.what} | {self.paper} | {self.here} | {self.aim} | {said} |"
+        met = "yes" if self.met else "**no**"
+        return f"| {self.stream} | {self.quantity} | {self.paper} | {self.here} | {self.aim} | {met} |"
 
 
 def figures(seed: int = 1) -> Iterator[Figure]:
-    """Measure every figure: on 10 million values for what the paper has of real data, else on a million."""
+    """Measure every figure: on 10 million values for the paper's real data, on a million for the others."""
     values = pingmesh(seed).take(ENTRIES)
     yield from _table_1("pingmesh", values)
     yield from _more_of_pingmesh(values)
@@ -65,9 +65,14 @@ def figures(seed: int = 1) -> Iterator[Figure]:
         stream = ar1(psi, seed)
         yield from _moments(f"ar1({psi})", stream)
         values = stream.take(1_000_000)
-        found = float(np.corrcoef(values[1:], values[:-1])[0, 1])
+        correlation = float(np.corrcoef(values[1:], values[:-1])[0, 1])
         yield Figure(
-            f"ar1({psi})", "correlation with the next", f"{psi}", f"{found:.3f}", "± 0.005", abs(found - psi) < 0.005
+            f"ar1({psi})",
+            "correlation with the next",
+            f"{psi}",
+            f"{correlation:.3f}",
+            "± 0.005",
+            abs(correlation - psi) < 0.005,
         )
     calm, size = pingmesh(seed), 131_072
     raised = int((with_bursts(calm, size, 16_384).take(size) != calm.take(size)).sum())
@@ -75,7 +80,7 @@ def figures(seed: int = 1) -> Iterator[Figure]:
 
 
 def quantile(values: Values, phi: float) -> int:
-    """The ceil(phi n)-th smallest value."""
+    """Return the ceil(phi n)-th smallest value."""
     rank = math.ceil(round(phi * values.size, 6)) - 1
     return int(np.partition(values, rank)[rank])
 
@@ -83,8 +88,8 @@ def quantile(values: Values, phi: float) -> int:
 def _table_1(name: str, values: Values) -> Iterator[Figure]:
     printed, largest = TABLE_1[name]
     ranks = [math.ceil(round(phi * values.size, 6)) - 1 for phi in printed]
-    found = np.partition(values, ranks)[ranks]
-    for (phi, paper), here in zip(printed.items(), found, strict=True):
+    quantiles = np.partition(values, ranks)[ranks]
+    for (phi, paper), here in zip(printed.items(), quantiles, strict=True):
         yield _near(name, f"{phi:.2f}-quantile", paper, int(here))
     tops = values.reshape(-1, WINDOW).max(axis=1)
     yield _near(name, "largest of 100,000 (median)", largest, int(np.median(tops)))
@@ -97,7 +102,7 @@ def _more_of_pingmesh(values: Values) -> Iterator[Figure]:
     yield Figure("pingmesh", "largest", "up to 75 ms", f"{largest:,}", "± 2 %", abs(largest / 75_000 - 1) <= WITHIN)
     share, half = (np.unique(part).size / part.size for part in (values, values[: values.size // 2]))
     here = f"{100 * share:.2f} % of 10 million, {100 * half:.2f} % of 5 million"
-    paper = "0.08 % of an hour, its size is not said"
+    paper = "0.08 % of an hour of unknown size"
     yield Figure("pingmesh", "distinct values", paper, here, "0.08 % between", share <= 0.0008 <= half)
 
 
@@ -115,9 +120,9 @@ def _moments(name: str, stream: Stream) -> Iterator[Figure]:
     yield _near(name, "standard deviation", 50_000, round(float(values.std())), 0.01)
 
 
-def _near(stream: str, what: str, paper: int, here: int, within: float = WITHIN) -> Figure:
+def _near(stream: str, quantity: str, paper: int, here: int, within: float = WITHIN) -> Figure:
     met = abs(here / paper - 1) <= within
-    return Figure(stream, what, f"{paper:,}", f"{here:,}", f"± {100 * within:g} %", met)
+    return Figure(stream, quantity, f"{paper:,}", f"{here:,}", f"± {100 * within:g} %", met)
 
 
 def main() -> None:

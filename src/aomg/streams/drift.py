@@ -1,7 +1,7 @@
-"""A slow change of level on top of any stream: a sinusoidal day, and growth from day to day.
+"""Adds a slowly changing level to any stream: a sinusoidal day, and growth from day to day.
 
-The paper has no such data. It names the case as its limit: where a distribution changes fast, sub-windows are no
-longer similar. How fast is our setting, and the caller's.
+The paper has no such data. It names the case as its limit: if a distribution changes fast, sub-windows are no longer
+similar. The defaults are our choice.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from aomg.streams import Stream
 
 LARGEST = 1 << 53
-"""Values stop growing here, where doubles cease to hold every integer."""
+"""Values stop growing here: doubles do not represent every larger integer."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Drift(Stream):
     trend: float
 
     def level(self, n: int, start: int = 0) -> NDArray[np.float64]:
-        """Return what the values at ``n`` positions are multiplied by: 1 at position zero."""
+        """Return the factors of the values at ``n`` positions. The factor at position zero is 1."""
         position = np.arange(start, start + n)
         wave = 1 + self.swing * np.sin(position % self.day * (2 * np.pi / self.day))
-        with np.errstate(over="ignore"):  # it ends at LARGEST, however long the stream
+        with np.errstate(over="ignore"):  # values are limited to LARGEST
             growth = np.power(1 + self.trend, position / self.day) if self.trend else 1.0
         level: NDArray[np.float64] = wave * growth
         return level
@@ -36,9 +36,9 @@ class Drift(Stream):
     def take(self, n: int, start: int = 0) -> NDArray[np.int64]:
         """Return the ``n`` values at positions ``start`` to ``start + n - 1``."""
         values = self.stream.take(n, start)
-        with np.errstate(invalid="ignore"):  # zero times an endless level
-            moved = np.nan_to_num(values * self.level(n, start), nan=0.0)
-        return np.rint(moved).clip(-LARGEST, LARGEST).astype(np.int64)
+        with np.errstate(invalid="ignore"):  # zero times infinity
+            scaled = np.nan_to_num(values * self.level(n, start), nan=0.0)
+        return np.rint(scaled).clip(-LARGEST, LARGEST).astype(np.int64)
 
 
 def drift(stream: Stream, day: int = 10_000_000, swing: float = 0.2, trend: float = 0.0) -> Drift:
@@ -47,18 +47,17 @@ def drift(stream: Stream, day: int = 10_000_000, swing: float = 0.2, trend: floa
     Parameters
     ----------
     stream
-        Any workload; it is read, never changed.
+        Any workload. It is not changed.
     day
-        After how many values the day repeats.
+        The number of values in a day.
     swing
-        How far the level leaves the middle in a day, below 1: 0.2 means from 80 % to 120 %.
+        The amplitude within a day, below 1: 0.2 means from 80 % to 120 %.
     trend
-        Growth from one day to the next, above -1: 0.01 means 1 %, and the same again on top the day after.
+        Compound growth per day, above -1: 0.01 means 1 %.
 
     Notes
     -----
-    Values are rounded, and stay within 2**53 on either side. Costs a sine for each value, and a power if there is a
-    trend.
+    Values are rounded and limited to +-2**53. Costs a sine per value, and a power if there is a trend.
 
     Examples
     --------

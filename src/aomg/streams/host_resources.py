@@ -1,15 +1,15 @@
-"""What hosts have left of a resource: bounded values with a light tail.
+"""Generates the available memory or CPU of hosts: bounded values with a light tail.
 
-The paper prints no figure of this case. It says that the available memory and CPU of a cluster's hosts were watched;
+The paper prints no figure for this case. It says that it monitored the available memory and CPU of a cluster's hosts;
 that the largest values are mostly small, because an operating system uses nearly all memory for its caches; and that
-every policy, also those that bound the rank only, was within 5 % at the 0.999-quantile.
+every policy, even those that bound only the rank, was within 5 % at the 0.999-quantile.
 
-All numbers here are our setting, chosen so that the same must hold: any value whose rank is within 0.015 of the
+All numbers here are our choice, made so that the same must hold: every value whose rank is within 0.015 of the
 0.999-quantile (the paper's epsilon) is within 5 % of it. Memory is in MB, up to 5,300; CPU is in hundredths of a
-per cent, up to 9,990.
+percent, up to 9,990.
 """
 
-from aomg.streams.drawn import Distribution, Drawn, draw
+from aomg.streams.distribution import Distribution, DistributionStream, draw
 
 RESOURCES = {
     "memory": Distribution(
@@ -49,22 +49,11 @@ RESOURCES = {
 }
 
 
-def host_resources(seed: int = 1, resource: str = "memory") -> Drawn:
-    """Return an endless stream of what hosts have available.
+def host_resources(seed: int = 1, resource: str = "memory") -> DistributionStream:
+    """Return an endless stream of a host's available "memory" (in MB) or "cpu" (in hundredths of a percent).
 
-    Parameters
-    ----------
-    seed
-        Zero or more; streams of different seeds are independent.
-    resource
-        "memory" (in MB) or "cpu" (in hundredths of a per cent).
+    See `distribution.draw` for the seed.
 
-    Notes
-    -----
-    A value costs 32 random bits and one lookup.
-
-    Examples
-    --------
     >>> int(host_resources().take(1_000_000).max()) <= 5_300
     True
     """

@@ -1,4 +1,4 @@
-"""What can go wrong in a podset, when, and with what effect: the truth that a monitor is tested against."""
+"""Incidents of podsets: which podsets, when, and with what effect. The ground truth for tests of a monitor."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,22 +12,22 @@ Numbers = NDArray[np.integer]
 
 @dataclass(frozen=True)
 class Incident:
-    """Something that raises the latency of some podsets for a while.
+    """Raises the latency of some podsets for a while.
 
-    It touches exactly the probes from or to one of ``podsets`` whose event time is in [``start``, ``end``).
+    It affects exactly the probes from or to one of ``podsets`` whose event time is in [``start``, ``end``).
 
     Parameters
     ----------
     kind
-        "switch fault": every touched value is multiplied. "bursty tail": only the largest ``share`` of them.
+        "switch fault": multiplies all affected values. "bursty tail": only the largest ``share`` of them.
     podsets
-        Whose probes are touched, inbound and outbound.
+        The podsets whose probes are affected, inbound and outbound.
     start, end
-        Event times, UTC; the end is exclusive.
+        Event times in UTC. The end is exclusive.
     factor
-        What is multiplied by.
+        The factor of the affected values.
     share
-        Of a bursty tail: which part of the values is raised. Of a switch fault it is 1.
+        The share of the values that a bursty tail raises; 1 for a switch fault.
     """
 
     kind: Literal["switch fault", "bursty tail"]
@@ -46,7 +46,7 @@ class Incident:
             raise ValueError(f"share is {self.share}; give a number above 0 and at most 1")
 
     def touches(self, ts: Times, source: Numbers, target: Numbers) -> NDArray[np.bool_]:
-        """Tell of each probe whether it is one of the incident's podsets' during the incident."""
+        """Return for each probe whether it is affected: from or to one of the podsets, during the incident."""
         during = (ts >= self.start) & (ts < self.end)
         touched: NDArray[np.bool_] = during
         if during.any():
@@ -56,15 +56,15 @@ class Incident:
 
     def __str__(self) -> str:
         keys = ", ".join(str(podset) for podset in self.podsets)
-        what = "all values" if self.share == 1 else f"the largest {100 * self.share:g} %"
+        values = "all values" if self.share == 1 else f"the largest {100 * self.share:g} %"
         begin, end = (str(time).removesuffix(".000000") for time in (self.start, self.end))
-        return f"{self.kind} of podset {keys}, {begin} to {end} UTC: {what} times {self.factor}"
+        return f"{self.kind} of podset {keys}, {begin} to {end} UTC: {values} times {self.factor}"
 
 
 def switch_fault(podset: int, start: np.datetime64, end: np.datetime64, factor: int = 3) -> Incident:
-    """Return a fault of a podset's switch: all its latency, inbound and outbound, is raised.
+    """Return a fault of a podset's switch, which raises all its latencies, inbound and outbound.
 
-    With the factor 3, its 0.99-quantile is 5.6 ms, above the 4 ms at which the paper's monitor tells of such a fault.
+    With the factor 3, its 0.99-quantile is 5.6 ms, above the 4 ms at which the paper's monitor alerts.
     """
     return Incident("switch fault", (podset,), _time(start), _time(end), factor)
 
@@ -72,9 +72,9 @@ def switch_fault(podset: int, start: np.datetime64, end: np.datetime64, factor: 
 def bursty_tail(
     podset: int, start: np.datetime64, end: np.datetime64, factor: int = 10, share: float = 0.002
 ) -> Incident:
-    """Return a bursty tail: a podset's few largest values are raised, as in the paper's injection, by ten.
+    """Return a bursty tail, which multiplies a podset's few largest values by ten, as the paper does.
 
-    With the share 0.002, its 0.999-quantile is ten times as high, and its 0.99-quantile as before.
+    With the share 0.002, its 0.999-quantile is ten times as high, and its 0.99-quantile is unchanged.
     """
     return Incident("bursty tail", (podset,), _time(start), _time(end), factor, share)
 

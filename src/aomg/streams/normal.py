@@ -1,7 +1,7 @@
-"""Integers of a normal distribution; the paper's Normal data have mean 1 million and standard deviation 50 thousand.
+"""Generates normally distributed integers; the paper's Normal data have mean 1 million and standard deviation 50,000.
 
-A value is the quantile of a random rank of 32 bits, rounded. The farthest values are therefore 6.3 standard
-deviations from the mean; of a billion true ones, the farthest is expected at 6.1.
+A value is the rounded quantile of a random rank of 32 bits. So the farthest values are 6.3 standard deviations from the
+mean; among a billion true ones, the farthest is expected at 6.1.
 """
 
 import math
@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aomg.streams import Stream, from_blocks
-from aomg.streams.drawn import checked_seed, words
+from aomg.streams.distribution import checked_seed, words
 
 MEAN, SD = 1_000_000, 50_000
-_BITS = 18  # of a rank: which cell it is in; the other 14 say where in the cell
-_OUTER = 1 << 21  # ranks this near to an end (1 in 2,000) are not interpolated: there the cells are too wide
+_BITS = 18  # of a rank select its cell; the other 14 are the position in the cell
+_OUTER = 1 << 21  # ranks this near to an end (1 in 2,000) are not interpolated: the cells are too wide there
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Normal(Stream):
 
 
 def deviation(bits: NDArray[np.uint32]) -> NDArray[np.float64]:
-    """The quantile of the standard normal distribution at each rank (bits + 1/2) / 2**32, right to 1e-5."""
+    """Return the standard normal quantile of each rank (bits + 1/2) / 2**32, accurate to 1e-5."""
     starts, widths = _cells()
     cell = (bits >> (32 - _BITS)).astype(np.intp)
     inside = (bits & np.uint32((1 << (32 - _BITS)) - 1)).astype(np.float64)
@@ -55,20 +55,20 @@ def deviation(bits: NDArray[np.uint32]) -> NDArray[np.float64]:
 
 @cache
 def _cells() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Where each cell of ranks starts, and how far a rank moves in it; the outermost two are never read."""
+    """Return the start of each cell of ranks and the step per rank; the outermost two are never read."""
     ends = _quantile(np.arange((1 << _BITS) + 1).clip(0.5, (1 << _BITS) - 0.5) / (1 << _BITS))
     return ends[:-1], np.diff(ends) / (1 << (32 - _BITS))
 
 
 def _quantile(rank: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Standard normal quantiles of ranks from 2**-34 to 1 - 2**-34, right to 1e-7."""
+    """Return the standard normal quantiles of ranks from 2**-34 to 1 - 2**-34, accurate to 1e-7."""
     known, deviations = _known()
     return np.interp(np.log(rank / (1 - rank)), known, deviations)
 
 
 @cache
 def _known() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The log-odds of 16,385 deviations; between them they are nearly straight."""
+    """Return the log-odds of 16,385 deviations, which are nearly linear in between."""
     deviations = np.linspace(-6.5, 6.5, 16_385)
     below = np.array([math.erfc(-z / math.sqrt(2)) / 2 for z in deviations])
     return np.log(below) - np.log(below[::-1]), deviations
@@ -82,7 +82,7 @@ def normal(seed: int = 1, mean: int = MEAN, sd: int = SD) -> Normal:
     seed
         Zero or more; streams of different seeds are independent.
     mean, sd
-        Of the distribution; the paper's unless told.
+        Of the distribution. Defaults: the paper's.
 
     Notes
     -----

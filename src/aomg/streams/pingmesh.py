@@ -1,24 +1,23 @@
-"""Round-trip times between servers of a datacenter, in microseconds.
+"""Generates round-trip times between servers of a datacenter, in microseconds, like the paper's Pingmesh data.
 
-The paper prints figures of its Pingmesh data, not the data. This stream is drawn, each value
-independently, from a distribution fitted to what the paper prints about a window of 100,000 values
-(Table 1) and to its remark that more than 90 % are below 1.25 ms:
+The data are not public. This distribution fits what the paper prints about a window of 100,000 values (Table 1) and its
+remark that more than 90 % are below 1.25 ms:
 
 =========  =====  =====  =====  =======  =======  ========
 quantile   0.48   0.50   0.52   0.97     0.99     largest
 value      781    798    814    1,516    1,874    74,265
 =========  =====  =====  =====  =======  =======  ========
 
-Everything else is our setting, not the paper's: the values below the 0.48-quantile, those
-between 0.52 and 0.97, and the tail from 0.99 to the largest value, with its 0.999-quantile
-of 5,500. Errors measured at 0.999 and above therefore compare policies on this stream; they
-do not reproduce the paper's figures. The real data may also be correlated; this is not.
+Over a million values, the quantiles from 0.48 to 0.99 are within 2 % of this table. The rest is our choice: values
+below the 0.48-quantile, those between 0.52 and 0.97, and the tail from 0.99 to the largest value, with a 0.999-quantile
+of 5,500. So errors at 0.999 and above compare policies on this stream; they do not reproduce the paper's figures. The
+real data may be correlated; this stream is not.
 
-The paper also says that 0.08 % of the values of one hour are distinct, and not how many an hour has.
-This stream has 5,809 distinct values: 0.08 % of 7 million, 0.06 % of the 10 million of the paper's data.
+The paper also says that 0.08 % of the values of one hour are distinct, but not how many values an hour has. This stream
+has 5,809 distinct values: 0.08 % of 7 million, 0.06 % of the 10 million of the paper's data.
 """
 
-from aomg.streams.drawn import Distribution, Drawn, draw
+from aomg.streams.distribution import Distribution, DistributionStream, draw
 
 PINGMESH = Distribution(
     "pingmesh",
@@ -41,22 +40,9 @@ PINGMESH = Distribution(
 )
 
 
-def pingmesh(seed: int = 1) -> Drawn:
-    """Return an endless Pingmesh-like stream.
+def pingmesh(seed: int = 1) -> DistributionStream:
+    """Return an endless Pingmesh-like stream, from 250 to 75,000 microseconds; see `distribution.draw` for the seed.
 
-    Parameters
-    ----------
-    seed
-        Zero or more; streams of different seeds are independent.
-
-    Notes
-    -----
-    Values lie between 250 and 75,000. Over a million values, the quantiles from 0.48 to 0.99
-    lie within 2 % of the table above. A value costs 32 random bits and one lookup, in a table
-    of 4 MB that all seeds share and that is built on first use.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> stream = pingmesh(seed=1)
     >>> values = stream.take(100_000)

@@ -1,7 +1,7 @@
-"""Probes between the podsets of a datacenter, with event times and incidents: what a monitor reads.
+"""Generates probes between the podsets of a datacenter, with event times and incidents: input for a monitor.
 
-The paper describes such a stream (servers probe each other, a podset with a faulty switch is slow in both directions)
-and prints no figure of it. The round-trip times are those of ``pingmesh``; all else is our setting.
+The paper describes such a stream (servers probe each other; a podset with a faulty switch is slow in both directions)
+but prints no figure of it. The round-trip times are those of ``pingmesh``; everything else is our choice.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from aomg.streams import BLOCK, from_blocks
-from aomg.streams.drawn import BITS, checked_seed, table, words
+from aomg.streams.distribution import BITS, checked_seed, table, words
 from aomg.streams.incidents import Incident, bursty_tail, switch_fault
 from aomg.streams.pingmesh import PINGMESH
 
@@ -30,7 +30,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Podsets:
-    """The events that :func:`podsets` returns: a table by position instead of values by position."""
+    """The stream that :func:`podsets` returns: rows of a table by position."""
 
     n: int
     seed: int
@@ -41,7 +41,7 @@ class Podsets:
 
     @property
     def calm(self) -> "Podsets":
-        """The same events as if no incident had been."""
+        """The same events without any incident."""
         return replace(self, incidents=())
 
     def take(self, n: int, start: int = 0) -> pa.Table:
@@ -50,7 +50,7 @@ class Podsets:
         Columns: ``ts`` (event time, UTC, microseconds), ``src_podset``, ``dst_podset`` (from 0 on), ``rtt_us``.
         """
         word = from_blocks(self._block, n, start).view(np.uint64)
-        # One word for each event: 20 bits for the value, 12 for the delay, 16 for either podset.
+        # One word per event: 20 bits for the value, 12 for the delay, 16 for each podset.
         rank = (word & np.uint64((1 << BITS) - 1)).astype(np.intp)
         rtt = table(PINGMESH).take(rank).astype(np.int64)
         ts = self._times(n, start, (word >> np.uint64(BITS)) & np.uint64(0xFFF))
@@ -59,7 +59,7 @@ class Podsets:
         for incident in self.incidents:
             touched = incident.touches(ts, source, target)
             if touched.any():
-                # by rank, not by value: the calm stream's largest are the same, whatever else goes on
+                # by rank, not by value: another incident must not change which values are the largest
                 touched &= rank >= round((1 - incident.share) * (1 << BITS))
                 rtt[touched] *= incident.factor
         times = pa.array(ts.view(np.int64)).view(SCHEMA.field("ts").type)
@@ -76,7 +76,7 @@ class Podsets:
         return words(self.seed, "podsets", index, BLOCK).view(np.int64)
 
     def _times(self, n: int, start: int, late: NDArray[np.uint64]) -> NDArray[np.datetime64]:
-        """Event times: events arrive evenly, each some time after it happened, mostly a short one."""
+        """Return event times: events arrive at a constant rate, each after a delay, most of them short."""
         arrival = np.arange(start, start + n) * _SECOND // self.rate
         delay = (self.disorder * (late / 4_096.0) ** 4).astype(np.int64)
         times: NDArray[np.datetime64] = self.start + (arrival + self.disorder - delay).view("timedelta64[us]")
@@ -99,24 +99,24 @@ def podsets(
     Parameters
     ----------
     n
-        How many podsets, up to 4,096. With fewer than eight, also the healthy ones pass 4 ms at the 0.99-quantile when
-        one is faulty, by their probes to and from it.
+        The number of podsets, up to 4,096. With fewer than eight, a faulty podset raises the 0.99-quantile of healthy
+        ones above 4 ms, too, by the probes between them.
     seed
         Zero or more; streams of different seeds are independent.
     rate
         Events a second.
     disorder
-        Seconds that an event arrives late at most; half of them arrive within a sixteenth of it.
+        The longest delay of an event in seconds; half of the events arrive within a sixteenth of it.
     start
-        No event time is before it, UTC. The first event arrives ``disorder`` seconds later.
+        The earliest event time, UTC. The first event arrives ``disorder`` seconds later.
     incidents
-        What goes wrong. Unless told, a podset's switch is faulty from minute 4 to 7, and another podset's tail is
-        bursty from minute 10 to 13: both are in the first 10 million events.
+        By default, one podset's switch is faulty from minute 4 to 7, and another podset's tail is bursty from minute
+        10 to 13: both are in the first 10 million events.
 
     Notes
     -----
-    Which events an incident touches, and how, depends on the event alone, so that ``calm`` and
-    ``Incident.touches`` tell the truth of any slice. An event costs 64 random bits and some ten passes.
+    Whether and how an incident affects an event depends on that event alone. So ``calm`` and ``Incident.touches``
+    are exact for any slice. An event costs 64 random bits and about ten passes.
 
     Examples
     --------

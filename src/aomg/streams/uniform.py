@@ -1,4 +1,4 @@
-"""Integers that are all equally likely; the paper's Uniform data range from 90 to 110."""
+"""Generates uniformly distributed integers; the paper's Uniform data range from 90 to 110."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aomg.streams import Stream, from_blocks
-from aomg.streams.drawn import checked_seed, words
+from aomg.streams.distribution import checked_seed, words
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ def uniform(seed: int = 1, low: int = 90, high: int = 110) -> Uniform:
     seed
         Zero or more; streams of different seeds are independent.
     low, high
-        The range; the paper's unless told. It holds at most 2**32 integers.
+        The range, of at most 2**32 integers. Defaults: the paper's.
 
     Notes
     -----
-    A value costs 32 random bits and a multiplication. With k integers in the range, their chances differ by less than
-    one in 2**32 / k.
+    A value costs 32 random bits and a multiplication. With k integers in the range, their probabilities differ by less
+    than one in 2**32 / k.
 
     Examples
     --------

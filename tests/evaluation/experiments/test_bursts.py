@@ -5,7 +5,7 @@ import pytest
 
 from aomg.evaluation.experiments.bursts import EXPERIMENT, PATTERNS, arranged, burst
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 200_000, 200_000, 10_000, 1)
@@ -13,7 +13,7 @@ BRIEF = Scale("brief", 800, 800, 800, 1)
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def measurements(tmp_path_factory):
     run = Run(tmp_path_factory.mktemp("run"), TINY)
     return {piece.name: piece.run() for piece in run.pieces(EXPERIMENT)}
 
@@ -30,32 +30,32 @@ def test_a_pattern_puts_the_ten_largest_where_it_says_and_loses_nothing(pattern,
 
 
 @pytest.mark.parametrize(("pattern", "needed"), [("E1", 10), ("E2", 5), ("E3", 2), ("E4", 1)])
-def test_top_k_is_exact_once_each_sub_window_keeps_what_its_fullest_holds(found, pattern, needed):
-    for row in found[f"pattern-{pattern}"]:
+def test_top_k_is_exact_once_each_sub_window_keeps_what_its_fullest_holds(measurements, pattern, needed):
+    for row in measurements[f"pattern-{pattern}"]:
         share, error = row["top-k"]
         assert (share == 1) == (row["kept"] >= needed)
         assert (error == 0) == (row["kept"] >= needed)
 
 
-def test_sampling_all_ten_is_exact_and_moving_the_start_spares_the_even_pattern(found):
+def test_sampling_all_ten_is_exact_and_moving_the_start_spares_the_even_pattern(measurements):
     for pattern in PATTERNS:
-        rows = {row["kept"]: row for row in found[f"pattern-{pattern}"]}
+        rows = {row["kept"]: row for row in measurements[f"pattern-{pattern}"]}
         assert rows[10]["paper"] == rows[10]["rotate"] == [1.0, 0.0]
-    even = {row["kept"]: row for row in found["pattern-E4"]}
+    even = {row["kept"]: row for row in measurements["pattern-E4"]}
     assert even[5]["rotate"][1] == 0
     assert even[5]["paper"][1] > 10
 
 
 @pytest.mark.parametrize("period", ["16K", "4K"])
-def test_a_burst_ruins_the_mean_and_samples_or_the_envelope_save_it(found, period):
-    assert found[f"{period}-none"]["value_error"][1] > 30
-    assert found[f"{period}-rotate-0.5"]["value_error"][1] < 3
-    assert max(found[f"{period}-default"]["worst_value_error"]) <= 2
-    assert (found[f"{period}-none"]["value_error"][0] > 20) == (period == "4K")
+def test_a_burst_ruins_the_mean_and_samples_or_the_envelope_save_it(measurements, period):
+    assert measurements[f"{period}-none"]["value_error"][1] > 30
+    assert measurements[f"{period}-rotate-0.5"]["value_error"][1] < 3
+    assert max(measurements[f"{period}-default"]["worst_value_error"]) <= 2
+    assert (measurements[f"{period}-none"]["value_error"][0] > 20) == (period == "4K")
 
 
-def test_the_space_of_each_fraction_is_told_beside_the_papers(found):
-    rows = EXPERIMENT.outcome(found, TINY, None).tables[0].rows
+def test_the_space_of_each_fraction_is_told_beside_the_papers(measurements):
+    rows = EXPERIMENT.outcome(measurements, TINY, None).tables[0].rows
     space = {(row[0], row[1], row[2]): (row[5], row[8]) for row in rows}
     assert space[16_384, "fraction 0.1, offset paper", "here"] == (8 * 132, 8 * 14)
     assert space[16_384, "fraction 0.1, offset paper", "paper"] == (1_048, 104)
@@ -63,13 +63,13 @@ def test_the_space_of_each_fraction_is_told_beside_the_papers(found):
     assert space[4_096, "no samples", "here"] == (0, 0)
 
 
-def test_claims_and_differences_follow_from_the_numbers(found):
-    damaged, _, _, saved = EXPERIMENT.outcome(found, TINY, None).claims
+def test_claims_and_differences_follow_from_the_numbers(measurements):
+    damaged, _, _, saved = EXPERIMENT.outcome(measurements, TINY, None).claims
     assert damaged.holds
     assert saved.holds
-    other = found | {
-        "16K-none": found["16K-none"] | {"value_error": [0.1, 3.0]},
-        "4K-paper-0.5": found["4K-paper-0.5"] | {"value_error": [0.1, 60.0]},
+    other = measurements | {
+        "16K-none": measurements["16K-none"] | {"value_error": [0.1, 3.0]},
+        "4K-paper-0.5": measurements["4K-paper-0.5"] | {"value_error": [0.1, 60.0]},
     }
     outcome = EXPERIMENT.outcome(other, TINY, None)
     damaged, _, _, saved = outcome.claims
@@ -80,12 +80,12 @@ def test_claims_and_differences_follow_from_the_numbers(found):
 
 
 @pytest.mark.parametrize(("few", "holds"), [((26.0, 17.0), True), ((26.0, 4.0), False), ((3.25, 2.77), False)])
-def test_a_higher_sampling_rate_is_needed_where_a_tenth_is_above_the_aim(found, few, holds):
-    told = dict(found)
+def test_a_higher_sampling_rate_is_needed_where_a_tenth_is_above_the_aim(measurements, few, holds):
+    changed = dict(measurements)
     for name, error in zip(("16K", "4K"), few, strict=True):
-        told[f"{name}-paper-0.1"] = found[f"{name}-paper-0.1"] | {"value_error": [0.1, error]}
-        told[f"{name}-paper-0.5"] = found[f"{name}-paper-0.5"] | {"value_error": [0.1, 1.5]}
-    claim = EXPERIMENT.outcome(told, TINY, None).claims[2]
+        changed[f"{name}-paper-0.1"] = measurements[f"{name}-paper-0.1"] | {"value_error": [0.1, error]}
+        changed[f"{name}-paper-0.5"] = measurements[f"{name}-paper-0.5"] | {"value_error": [0.1, 1.5]}
+    claim = EXPERIMENT.outcome(changed, TINY, None).claims[2]
     assert "25.97 / 17.38 %" in claim.paper and f"{few[0]:.2f} / {few[1]:.2f} % at 0.1" in claim.measured
     assert claim.holds == holds
 
@@ -93,25 +93,25 @@ def test_a_higher_sampling_rate_is_needed_where_a_tenth_is_above_the_aim(found, 
 def test_a_burst_is_injected_into_ones_own_values_up_to_the_last_whole_sub_window():
     values = np.random.default_rng(5).integers(1, 1_000, 5_000)
     values.flags.writeable = False
-    own = Source("own", "own", lambda events, start: values[start : start + events], values.size)
+    own = ValueSource("own", "own", lambda events, start: values[start : start + events], values.size)
     bursty = burst(own, 1_024, 128)
     assert bursty.size == 39 * 128
     changed = np.flatnonzero(bursty.values(bursty.size) != values[: bursty.size])
     assert (np.unique(changed // 128) == [7, 15, 23, 31]).all() and changed.size == 4 * 2
     assert (bursty.values(bursty.size)[changed] == 10 * values[changed]).all()
     assert bursty.take(10_000, 4_000).size == bursty.size - 4_000
-    large = Source("large", "large", lambda events, start: values[start : start + events] * 10**15, values.size)
+    large = ValueSource("large", "large", lambda events, start: values[start : start + events] * 10**15, values.size)
     assert burst(large, 1_024, 128).values(4_992).max() > 9e18
 
 
 def test_a_stream_of_ones_own_is_told_by_its_own_periods_and_with_the_injected_burst(tmp_path):
     values = np.random.default_rng(8).lognormal(6, 1, 5_000)
-    own = Source("own", "own.csv, ms", lambda events, start: values[start : start + events], values.size)
+    own = ValueSource("own", "own.csv, ms", lambda events, start: values[start : start + events], values.size)
     outcome = Run(tmp_path, TINY, own).outcome(EXPERIMENT)
     table = outcome.tables[0]
     assert {row[0] for row in table.rows} == {128, 32}
-    said = [*outcome.findings, table.title, table.note, *(series.name for series in outcome.plots[0].series)]
-    assert not any("16K" in text or "4K" in text for text in said)
+    texts = [*outcome.findings, table.title, table.note, *(series.name for series in outcome.plots[0].series)]
+    assert not any("16K" in text or "4K" in text for text in texts)
     assert any(text.startswith("128: without samples") for text in outcome.findings)
     assert any("the largest 2 of one sub-window are multiplied by ten" in text for text in outcome.findings)
     errors = {(row[0], row[1]): row[6] for row in table.rows}
@@ -120,7 +120,7 @@ def test_a_stream_of_ones_own_is_told_by_its_own_periods_and_with_the_injected_b
 
 def test_a_short_stream_of_ones_own_has_errors_but_no_patterns_and_no_claims(tmp_path):
     values = np.random.default_rng(8).integers(1, 1_000, 2_000)
-    own = Source("short", "short", lambda events, start: values[start : start + events], values.size)
+    own = ValueSource("short", "short", lambda events, start: values[start : start + events], values.size)
     outcome = Run(tmp_path, BRIEF, own).outcome(EXPERIMENT)
     assert len(outcome.tables) == 1
     assert not outcome.claims

@@ -20,7 +20,7 @@ from aomg.evaluation.experiments.frontier import (
     sources,
 )
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
@@ -76,7 +76,7 @@ def test_without_an_error_nobody_is_compared():
     assert Point("some", (None, 1.0, 3.0), 3.0, 1, 1.0).mean == 2.0
 
 
-def told(error, nbytes, speed):
+def measurement(error, nbytes, speed):
     return {
         "windows": 3,
         "value_error": [0.0, 0.0, 0.0, error],
@@ -88,15 +88,15 @@ def told(error, nbytes, speed):
 
 def scripted(source, **changes):
     """What pieces could have found: all alike and dominated by nobody, but for the changes."""
-    return {source.name: {contender.title: told(1.0, 100, 1.0) for contender in contenders()} | changes}
+    return {source.name: {contender.title: measurement(1.0, 100, 1.0) for contender in contenders()} | changes}
 
 
-OWN = Source("own", "Own", lambda events, start: np.zeros(events, np.int64), 10_000_000)
+OWN = ValueSource("own", "Own", lambda events, start: np.zeros(events, np.int64), 10_000_000)
 
 
 def test_the_table_and_the_plot_mark_the_same_points():
-    found = scripted(OWN, REQ=told(0.5, 50, 2.0), KLL=told(3.0, 10, 1.0))
-    outcome = EXPERIMENT.outcome(found, TINY, OWN)
+    measurements = scripted(OWN, REQ=measurement(0.5, 50, 2.0), KLL=measurement(3.0, 10, 1.0))
+    outcome = EXPERIMENT.outcome(measurements, TINY, OWN)
     by = {row[0]: row[-1] for row in outcome.tables[1].rows}
     assert by["REQ"] == by["KLL"] == "nobody"
     assert by[DEFAULT] == by["CMQS"] == "REQ"
@@ -105,8 +105,10 @@ def test_the_table_and_the_plot_mark_the_same_points():
 
 
 def test_the_findings_name_every_rival_that_is_nearer_smaller_or_faster():
-    found = scripted(OWN, REQ=told(0.5, 200, 0.5), KLL=told(3.0, 10, 0.5), Moment=told(2.0, 300, 7.0))
-    findings = EXPERIMENT.outcome(found, TINY, OWN).findings
+    measurements = scripted(
+        OWN, REQ=measurement(0.5, 200, 0.5), KLL=measurement(3.0, 10, 0.5), Moment=measurement(2.0, 300, 7.0)
+    )
+    findings = EXPERIMENT.outcome(measurements, TINY, OWN).findings
     assert findings[-1].endswith("Less error: REQ 0.5 %. Fewer bytes: KLL 10. Faster: Moment 7.")
     calm = scripted(OWN)
     assert (
@@ -117,15 +119,15 @@ def test_the_findings_name_every_rival_that_is_nearer_smaller_or_faster():
 
 
 def test_no_error_at_all_has_a_place_on_the_logarithmic_axis():
-    outcome = EXPERIMENT.outcome(scripted(OWN, REQ=told(0.0, 100, 1.0)), TINY, OWN)
+    outcome = EXPERIMENT.outcome(scripted(OWN, REQ=measurement(0.0, 100, 1.0)), TINY, OWN)
     assert all(y > 0 for series in outcome.plots[0].series for y in series.y)
 
 
 def test_a_stream_of_zeros_has_a_table_and_no_empty_plot():
-    found = scripted(OWN)
-    for one in found["own"].values():
+    measurements = scripted(OWN)
+    for one in measurements["own"].values():
         one["value_error"] = one["worst_value_error"] = [None] * 4
-    outcome = EXPERIMENT.outcome(found, TINY, OWN)
+    outcome = EXPERIMENT.outcome(measurements, TINY, OWN)
     assert outcome.plots == []
     assert "no relative error" in outcome.findings[-1]
 
@@ -135,17 +137,20 @@ def outcome(tmp_path_factory):
     folder = tmp_path_factory.mktemp("frontier")
     random = np.random.default_rng(1)
     values = np.append(np.rint(random.lognormal(7, 1, 11_999)), -1.0)  # the last is refused by one policy
-    own = Source("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
+    own = ValueSource("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
     run = Run(folder, TINY, own)
     return run.outcome(EXPERIMENT), run
 
 
 def test_every_policy_is_measured_but_those_that_do_not_take_the_stream(outcome):
-    found, _ = outcome
-    measured = {row[0] for row in found.tables[1].rows}
+    measurements, _ = outcome
+    measured = {row[0] for row in measurements.tables[1].rows}
     assert measured == {contender.title for contender in contenders()} - {"HdrHistogram"}
-    assert any("HdrHistogram is not measured: hdr-histogram takes values from 0" in said for said in found.findings)
-    for _, tail, mean, worst, nbytes, speed, by in found.tables[1].rows:
+    assert any(
+        "HdrHistogram is not measured: hdr-histogram accepts values from 0" in finding
+        for finding in measurements.findings
+    )
+    for _, tail, mean, worst, nbytes, speed, by in measurements.tables[1].rows:
         assert 0 <= mean <= worst
         assert 0 <= tail <= worst
         assert nbytes > 0
@@ -161,9 +166,9 @@ def test_the_default_keeps_its_guarantee_there_and_the_rest_is_as_known(outcome)
 
 
 def test_a_resumed_run_says_the_same(outcome):
-    found, run = outcome
+    measurements, run = outcome
     assert run.missing([EXPERIMENT]) == []
-    assert run.outcome(EXPERIMENT) == found
+    assert run.outcome(EXPERIMENT) == measurements
 
 
 def test_all_streams_are_asked_for_with_the_papers_window():
@@ -174,7 +179,7 @@ def test_all_streams_are_asked_for_with_the_papers_window():
 
 
 def test_points_are_what_was_measured():
-    found = scripted(OWN, REQ=told(0.5, 50, 2.0))
-    (req,) = [point for point in points(found, OWN) if point.policy == "REQ"]
+    measurements = scripted(OWN, REQ=measurement(0.5, 50, 2.0))
+    (req,) = [point for point in points(measurements, OWN) if point.policy == "REQ"]
     assert (req.errors, req.worst, req.nbytes, req.speed) == ((0.0, 0.0, 0.0, 0.5), 1.0, 50, 2.0)
-    assert replace(req, policy=PAPER).dominates(next(p for p in points(found, OWN) if p.policy == "AM"))
+    assert replace(req, policy=PAPER).dominates(next(p for p in points(measurements, OWN) if p.policy == "AM"))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from aomg.evaluation.experiments.guarantee import EXPERIMENT, PERIOD, SIZE, cases, contenders, decades, steps
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
@@ -62,7 +62,7 @@ def test_the_exact_value_is_always_inside_the_interval(outcome):
     for row in outcome.tables[1].rows:
         kept, of = row[7].split(" of ")
         assert kept == of != "0"
-    assert any(said.startswith("The exact value was inside low..high in all") for said in outcome.findings)
+    assert any(finding.startswith("The exact value was inside low..high in all") for finding in outcome.findings)
 
 
 @pytest.mark.parametrize("stream", ["Decades", "Steps"])
@@ -83,7 +83,8 @@ def test_the_findings_name_the_worst_window_that_the_table_has(outcome):
     for contender in contenders():
         worst = max(row[4] for row in outcome.tables[1].rows if row[2] == contender.title)
         assert any(
-            said.startswith(f"AOMG {contender.title}: ") and f"{worst:.3g} %" in said for said in outcome.findings
+            finding.startswith(f"AOMG {contender.title}: ") and f"{worst:.3g} %" in finding
+            for finding in outcome.findings
         )
 
 
@@ -107,20 +108,23 @@ def found_with(kept, worst):
 
 def test_an_interval_that_misses_the_exact_value_is_told():
     outcome = EXPERIMENT.outcome(found_with(1, 1.0), TINY, of_stream("normal"))
-    assert any("must never be: Normal, with envelope: 7 of 8" in said for said in outcome.findings)
+    assert any("must never happen: Normal, with envelope: 7 of 8" in finding for finding in outcome.findings)
     assert outcome.tables[1].rows[0][7:] == ["7 of 8", 50.0]
 
 
 def test_where_the_envelope_does_worse_it_is_told():
     worse = EXPERIMENT.outcome(found_with(2, 1.8), TINY, of_stream("normal")).findings
-    assert any("nearer without the envelope" in said and "without envelope 1.5 % to 1.8 %" in said for said in worse)
+    assert any(
+        "smaller error without the envelope" in finding and "without envelope 1.5 % to 1.8 %" in finding
+        for finding in worse
+    )
     better = EXPERIMENT.outcome(found_with(2, 1.2), TINY, of_stream("normal")).findings
-    assert not any("nearer without" in said for said in better)
+    assert not any("smaller error without" in finding for finding in better)
 
 
 def test_a_short_file_of_ones_own_gets_a_window_that_fits(tmp_path):
     values = np.random.default_rng(3).integers(1, 1_000, 9_000)
-    own = Source("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
+    own = ValueSource("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
     outcome = Run(tmp_path, TINY, own).outcome(EXPERIMENT)
     assert [row[1] for row in outcome.tables[0].rows] == [256] * 4
     assert outcome.tables[1].rows[0][4] <= 2
@@ -130,8 +134,8 @@ def test_a_file_is_read_to_its_end_at_every_scale(tmp_path):
     """A jump that only the last windows hold is part of the worst one, though the scale is shorter than the file."""
     values = np.random.default_rng(4).integers(1_000, 2_000, 9_000)
     values[-100:] *= 1_000
-    own = Source("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
+    own = ValueSource("own", "Own", lambda events, start: values[start : start + events], values.size, "1")
     outcome = Run(tmp_path, Scale("short", 4_000, 4_000, 10_000, 1), own).outcome(EXPERIMENT)
-    assert outcome.findings[0] == "All 9,000 values are read, to the end: 28 windows of 2,048."
+    assert outcome.findings[0] == "All 9,000 values are read: 28 windows of 2,048."
     worst = {row[2]: row[4] for row in outcome.tables[1].rows}
     assert worst["paper, mean alone"] > 90 and worst["with envelope"] <= 2

@@ -5,7 +5,7 @@ import pytest
 
 from aomg.evaluation.experiments.periods import EXPERIMENT, SUB_WINDOWS
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
@@ -13,7 +13,7 @@ BRIEF = Scale("brief", 20_000, 20_000, 10_000, 1)
 
 
 def source_of(values):
-    return Source("known", "known", lambda events, start: values[start : start + events], values.size)
+    return ValueSource("known", "known", lambda events, start: values[start : start + events], values.size)
 
 
 def test_sub_windows_that_are_all_alike_have_no_error_at_any_period(tmp_path):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from aomg.evaluation.experiments.redundancy import EXPERIMENT, cut
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 120_000, 120_000, 10_000, 1)
@@ -16,10 +16,10 @@ LABELS = ["1", "2", "3", "4", "5", "6", "raw"]
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
-    told = Run(tmp_path_factory.mktemp("run"), TINY).outcome(EXPERIMENT)
-    assert all(len(series.y) == 7 and min(series.y) > 0 for plot in told.plots for series in plot.series)
-    names = [column.name for column in told.tables[0].columns]
-    return [dict(zip(names, row, strict=True)) for row in told.tables[0].rows]
+    result = Run(tmp_path_factory.mktemp("run"), TINY).outcome(EXPERIMENT)
+    assert all(len(series.y) == 7 and min(series.y) > 0 for plot in result.plots for series in plot.series)
+    names = [column.name for column in result.tables[0].columns]
+    return [dict(zip(names, row, strict=True)) for row in result.tables[0].rows]
 
 
 @given(value=st.integers(-(10**12), 10**12), digits=st.integers(1, 6))
@@ -51,9 +51,9 @@ def test_the_share_of_distinct_values_is_that_of_a_sub_window(rows):
 def test_fewer_digits_are_fewer_distinct_values_and_less_space(rows, first):
     part = rows[first : first + 7]
     for name in ("distinct values", "variables, default", "variables, the paper's state", "bytes, default"):
-        found = [row[name] for row in part]
-        assert found == sorted(found)
-        assert found[0] < found[-1]
+        measurements = [row[name] for row in part]
+        assert measurements == sorted(measurements)
+        assert measurements[0] < measurements[-1]
 
 
 def test_more_digits_are_smaller_errors(rows):
@@ -70,24 +70,24 @@ def test_a_gain_is_told_from_raw_values_to_one_digit():
         "papers_state": 30,
         "value_error": [1, 1, 1, 1],
     }
-    found = {}
+    measurements = {}
     for stream, paper in (("pingmesh", 3.0), ("normal", 0.5)):
-        found |= {f"{stream}-{label}": part for label in LABELS}
+        measurements |= {f"{stream}-{label}": part for label in LABELS}
         default = {label: 100.0 if label in "123" else 10.0 for label in LABELS}
-        found[f"{stream}-speed"] = {
+        measurements[f"{stream}-speed"] = {
             "default": default,
             "paper": {label: paper if label == "1" else 1.0 for label in LABELS},
         }
-    told = EXPERIMENT.outcome(found, TINY, None)
-    assert [claim.holds for claim in told.claims] == [True, False]
-    assert told.claims[0].measured == "3.0 times in paper mode, 10.0 times by default"
-    assert "10.0 times between four digits" in told.findings[0]
+    result = EXPERIMENT.outcome(measurements, TINY, None)
+    assert [claim.holds for claim in result.claims] == [True, False]
+    assert result.claims[0].measured == "3.0 times in paper mode, 10.0 times by default"
+    assert "10.0 times between four digits" in result.findings[0]
 
 
 def test_a_file_is_measured_with_a_window_that_it_fills(tmp_path):
     values = np.random.default_rng(1).normal(0, 100, 3_000)
-    own = Source("own", "own.csv, x", lambda n, start: values[start : start + n], values.size, "1")
-    told = Run(tmp_path, TINY, own).outcome(EXPERIMENT)
-    assert told.tables[0].title == "AOMG and redundancy, 390 by 39"
-    assert [row[1] for row in told.tables[0].rows] == LABELS
-    assert told.claims == []
+    own = ValueSource("own", "own.csv, x", lambda n, start: values[start : start + n], values.size, "1")
+    result = Run(tmp_path, TINY, own).outcome(EXPERIMENT)
+    assert result.tables[0].title == "AOMG and redundancy, 390 by 39"
+    assert [row[1] for row in result.tables[0].rows] == LABELS
+    assert result.claims == []

@@ -19,14 +19,14 @@ from aomg.evaluation.experiments.topk import (
 )
 from aomg.evaluation.measure.accuracy import Windows, exact
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
 
 
 def source_of(values):
-    return Source("known", "known", lambda events, start: values[start : start + events], values.size)
+    return ValueSource("known", "known", lambda events, start: values[start : start + events], values.size)
 
 
 def test_every_second_value_of_each_tail_is_read_at_half_the_rank():
@@ -44,8 +44,8 @@ def test_every_second_value_of_each_tail_is_read_at_half_the_rank():
 def test_all_of_the_tail_gives_the_exact_quantile(offset):
     values = streams.pingmesh(seed=9).take(40_000)
     windows = Windows(16_000, 2_000, values.size)
-    found = interval_sampled(values, windows, "0.99", 1.0, offset)
-    assert found.tolist() == [exact(values[end - 16_000 : end], ("0.99",))[0] for end in windows.ends]
+    estimates = interval_sampled(values, windows, "0.99", 1.0, offset)
+    assert estimates.tolist() == [exact(values[end - 16_000 : end], ("0.99",))[0] for end in windows.ends]
 
 
 @pytest.mark.parametrize("offset", OFFSETS)
@@ -55,10 +55,10 @@ def test_sampling_here_is_what_the_operator_does_in_a_burst(fraction, offset):
     query = Query.paper(65_536, 8_192, ("0.999",), FewK(fraction=fraction, offset=offset))
     results = Operator(query).push(values)
     assert {result["0.999"].method for result in results} == {"sample-k"}
-    found = interval_sampled(values, Windows(65_536, 8_192, values.size), "0.999", fraction, offset)
+    estimates = interval_sampled(values, Windows(65_536, 8_192, values.size), "0.999", fraction, offset)
     lows, highs = ([getattr(result["0.999"], end) for result in results] for end in ("low", "high"))
     # the operator also puts a value into its proved interval
-    assert results.values("0.999").tolist() == np.clip(found, lows, highs).tolist()
+    assert results.values("0.999").tolist() == np.clip(estimates, lows, highs).tolist()
 
 
 @pytest.mark.parametrize("fraction", [0.1, 0.5])

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from aomg.evaluation.experiments.workload import EXPERIMENT, JUDGED, errors, profile, verdict
+from aomg.evaluation.experiments.workload import EXPERIMENT, TESTED, errors, profile, verdict
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.run import Run
 
 TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
@@ -13,7 +13,7 @@ SIZE = 16_384
 
 
 def source_of(values):
-    return Source("known", "known", lambda events, start: values[start : start + events], values.size)
+    return ValueSource("known", "known", lambda events, start: values[start : start + events], values.size)
 
 
 def studied(values, tmp_path):
@@ -28,11 +28,11 @@ def lognormal(size, seed=1):
 
 def test_shares_of_distinct_values_are_those_of_windows_and_sub_windows():
     values = np.tile(np.arange(1_000, 3_048), 16)  # 2,048 values, of which three digits leave 205
-    found = profile(source_of(values), SIZE, values.size)
-    assert found["distinct"] == 2_048 / SIZE
-    assert found["sub_distinct"] == 1
-    assert found["sub_distinct_3"] == 205 / 2_048
-    assert found["sub_distinct_chosen"] == found["sub_distinct_3"]
+    features = profile(source_of(values), SIZE, values.size)
+    assert features["distinct"] == 2_048 / SIZE
+    assert features["sub_distinct"] == 1
+    assert features["sub_distinct_3"] == 205 / 2_048
+    assert features["sub_distinct_chosen"] == features["sub_distinct_3"]
 
 
 def test_a_shuffled_stream_is_self_similar_and_a_rising_one_is_not():
@@ -41,7 +41,7 @@ def test_a_shuffled_stream_is_self_similar_and_a_rising_one_is_not():
         profile(source_of(values), SIZE, values.size),
         profile(source_of(np.sort(values)), SIZE, values.size),
     )
-    for parts in JUDGED:
+    for parts in TESTED:
         assert still["spread"][str(parts)]["ratio"][0] == pytest.approx(1, abs=0.35)
         assert rising["spread"][str(parts)]["ratio"][0] > 2
 
@@ -54,9 +54,9 @@ def test_differences_below_a_thousandth_do_not_make_a_stream_unlike_itself():
 
 def test_the_weight_of_the_tail_is_the_value_of_a_thousandth_of_the_ranks():
     window = np.random.default_rng(3).permutation(np.arange(1, SIZE + 1))
-    found = profile(source_of(window), SIZE, SIZE)
-    assert found["middle_gap"] == pytest.approx(100 * 16 / 8_192)
-    assert found["tail_gap"] == pytest.approx(100 * 16 / 16_368)
+    features = profile(source_of(window), SIZE, SIZE)
+    assert features["middle_gap"] == pytest.approx(100 * 16 / 8_192)
+    assert features["tail_gap"] == pytest.approx(100 * 16 / 16_368)
 
 
 def test_a_tail_in_one_sub_window_is_told_from_one_that_is_everywhere():
@@ -82,11 +82,11 @@ def test_as_many_digits_as_keep_the_values_apart(values, digits):
     assert profile(source_of(window), SIZE, SIZE)["digits"] == digits
 
 
-def told(mean, few_k):
+def method_errors(mean, few_k):
     """Errors of the two methods at each judged period, the same at every quantile."""
     return {
         str(parts): {"mean": {"mean": [m, None]}, "few-k": {"mean": [k, None]}}
-        for parts, m, k in zip(JUDGED, mean, few_k, strict=True)
+        for parts, m, k in zip(TESTED, mean, few_k, strict=True)
     }
 
 
@@ -100,21 +100,21 @@ def told(mean, few_k):
     ],
 )
 def test_the_least_method_is_the_first_within_five_percent(mean, few_k, least, smallest):
-    found = profile(source_of(lognormal(SIZE)), SIZE, SIZE)
-    judged = verdict(found, told(mean, few_k))
-    assert [judged.least[parts] for parts in JUDGED] == least
+    features = profile(source_of(lognormal(SIZE)), SIZE, SIZE)
+    judged = verdict(features, method_errors(mean, few_k))
+    assert [judged.least[parts] for parts in TESTED] == least
     assert judged.smallest(131_072) == smallest
 
 
 def test_the_flags_follow_their_limits():
-    spread = {str(parts): {"ratio": [2.0, 2.0, 9.0, 9.0]} for parts in JUDGED}
-    found = {"spread": spread, "sub_distinct_chosen": 0.49, "tail_gap": 5.1, "digits": 3}
-    good = told((1, 1, 1), (1, 1, 1))
-    judged = verdict(found, good)
+    spread = {str(parts): {"ratio": [2.0, 2.0, 9.0, 9.0]} for parts in TESTED}
+    features = {"spread": spread, "sub_distinct_chosen": 0.49, "tail_gap": 5.1, "digits": 3}
+    good = method_errors((1, 1, 1), (1, 1, 1))
+    judged = verdict(features, good)
     assert (judged.redundant, judged.self_similar, judged.heavy_tail) == (True, True, True)
     assert judged.suits == "yes, the mean alone"
     spread["32"] = {"ratio": [1.0, 2.1, 1.0, 1.0]}
-    judged = verdict(found | {"sub_distinct_chosen": 0.5, "tail_gap": 5.0}, good)
+    judged = verdict(features | {"sub_distinct_chosen": 0.5, "tail_gap": 5.0}, good)
     assert (judged.redundant, judged.self_similar, judged.heavy_tail) == (False, False, False)
     assert judged.suits == "yes, the mean alone, though sub-windows differ"
 
@@ -142,11 +142,11 @@ def test_a_stream_whose_parts_are_unlike_needs_the_envelope(tmp_path):
 
 def test_a_stream_with_bursts_needs_few_k_merging():
     source = of_stream("bursts")
-    found = profile(source, 131_072, 150_000)
-    judged = verdict(found, errors(source, 131_072, 150_000, found["digits"]))
+    features = profile(source, 131_072, 150_000)
+    judged = verdict(features, errors(source, 131_072, 150_000, features["digits"]))
     assert judged.self_similar
     assert judged.suits == "yes, with few-k merging"
-    assert found["gathered"] > 0.9
+    assert features["gathered"] > 0.9
 
 
 def test_bursts_of_fewer_values_than_the_detector_can_tell_need_the_envelope(tmp_path):

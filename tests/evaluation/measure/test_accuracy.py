@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from aomg.evaluation.measure import accuracy
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, exact, exact_answers, measure, rank_error, ranks
-from aomg.evaluation.measure.contenders import MODERN, PAPERS_RIVALS, default_aomg, paper_aomg, rival
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.contenders import MODERN_RIVALS, PAPERS_RIVALS, default_aomg, paper_aomg, rival
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.result import Estimate
 
 numbers = st.one_of(
@@ -26,7 +26,7 @@ decimals = st.integers(1, 1000).map(lambda thousandths: f"{thousandths / 1000:.3
 def fixed(values, name="fixed"):
     """A source of these values."""
     values = np.asarray(values)
-    return Source(name, name, lambda events, start: values[start : start + events], values.size, str(hash(name)))
+    return ValueSource(name, name, lambda events, start: values[start : start + events], values.size, str(hash(name)))
 
 
 def slow_rank_error(window, answer, rank):
@@ -36,12 +36,12 @@ def slow_rank_error(window, answer, rank):
     return next(d for d in range(window.size + 1) if ordered[place - d] <= answer <= ordered[place + d]) / window.size
 
 
-@given(content=numbers, asked=st.data())
-def test_a_rank_error_is_the_distance_to_where_the_answer_stands(content, asked):
+@given(content=numbers, data=st.data())
+def test_a_rank_error_is_the_distance_to_where_the_answer_stands(content, data):
     window = np.array(content)
-    rank = asked.draw(st.integers(1, window.size))
+    rank = data.draw(st.integers(1, window.size))
     near = st.one_of(st.sampled_from(content), st.floats(-25, 25), st.floats(-1e13, 1e13))
-    answer = float(asked.draw(near))
+    answer = float(data.draw(near))
     assert rank_error(window, answer, rank) == slow_rank_error(window, answer, rank)
 
 
@@ -62,13 +62,13 @@ def test_rank_55_of_100_is_not_56():
     assert ranks(("0.999",), 131_072) == [131_072 - 131]
 
 
-@given(content=numbers, asked=st.lists(decimals, min_size=1, max_size=5))
-def test_the_exact_quantile_is_the_one_of_the_sorted_window(content, asked):
+@given(content=numbers, phi=st.lists(decimals, min_size=1, max_size=5))
+def test_the_exact_quantile_is_the_one_of_the_sorted_window(content, phi):
     window = np.array(content)
     before = window.copy()
     ordered = sorted(content)
-    expected = [float(ordered[math.ceil(Fraction(quantile) * len(content)) - 1]) for quantile in asked]
-    assert exact(window, tuple(asked)).tolist() == expected
+    expected = [float(ordered[math.ceil(Fraction(quantile) * len(content)) - 1]) for quantile in phi]
+    assert exact(window, tuple(phi)).tolist() == expected
     assert (window == before).all()
 
 
@@ -82,7 +82,7 @@ def test_a_source_that_fills_no_window_has_no_answers():
 
 
 @dataclass
-class Told:
+class ScriptedResult:
     """A result with one estimate."""
 
     estimate: Estimate
@@ -105,7 +105,7 @@ class Scripted:
     def __init__(self, period, results):
         self.period, self.results, self.seen = period, list(results), 0
 
-    def start(self, size, period, asked):
+    def start(self, size, period, phi):
         return self
 
     def push(self, values):
@@ -122,69 +122,69 @@ class Scripted:
 @pytest.mark.filterwarnings("error")
 def test_errors_are_of_the_value_and_leave_out_exact_zeros():
     source = fixed([10, 0, -20, 40], "four")
-    told = [Told(Estimate(value, -50, 50, "mean", None, None)) for value in (11.0, 5.0, -30.0, 40.0)]
-    found = measure(Scripted(1, told), source, Windows(1, 1, 4), ("0.5",))
-    assert found["windows"] == 4
-    assert found["value_error"] == [pytest.approx((10 + 50 + 0) / 3)]
-    assert found["worst_value_error"] == [pytest.approx(50)]
-    assert found["bias"] == [pytest.approx((10 - 50 + 0) / 3)]
-    assert found["without_value_error"] == [1]
-    assert found["interval_width"] == [pytest.approx((1000 + 500 + 250) / 3)]
-    assert (found["variables"], found["nbytes"], found["analytical"]) == (3, 17, None)
+    scripted = [ScriptedResult(Estimate(value, -50, 50, "mean", None, None)) for value in (11.0, 5.0, -30.0, 40.0)]
+    measured = measure(Scripted(1, scripted), source, Windows(1, 1, 4), ("0.5",))
+    assert measured["windows"] == 4
+    assert measured["value_error"] == [pytest.approx((10 + 50 + 0) / 3)]
+    assert measured["worst_value_error"] == [pytest.approx(50)]
+    assert measured["bias"] == [pytest.approx((10 - 50 + 0) / 3)]
+    assert measured["without_value_error"] == [1]
+    assert measured["interval_width"] == [pytest.approx((1000 + 500 + 250) / 3)]
+    assert (measured["variables"], measured["nbytes"], measured["analytical"]) == (3, 17, None)
 
 
 def test_where_every_exact_value_is_zero_there_is_no_value_error():
-    told = [Told(Estimate(1.0, 0, 1, "mean", None, None))] * 3
-    found = measure(Scripted(1, told), fixed([0, 0, 0], "zeros"), Windows(1, 1, 3), ("0.5",))
-    assert found["value_error"] == [None]
-    assert found["without_value_error"] == [3]
+    scripted = [ScriptedResult(Estimate(1.0, 0, 1, "mean", None, None))] * 3
+    measured = measure(Scripted(1, scripted), fixed([0, 0, 0], "zeros"), Windows(1, 1, 3), ("0.5",))
+    assert measured["value_error"] == [None]
+    assert measured["without_value_error"] == [3]
 
 
 def test_intervals_bounds_methods_and_bursts_are_counted():
-    told = [
-        Told(Estimate(11.0, 10, 12, "exact", 1.0, 2.0)),
-        Told(Estimate(12.0, 11, 13, "mean", 1.0, 2.0), burst=True),
-        Told(Estimate(13.0, math.nan, math.nan, "mean", None, None)),
+    scripted = [
+        ScriptedResult(Estimate(11.0, 10, 12, "exact", 1.0, 2.0)),
+        ScriptedResult(Estimate(12.0, 11, 13, "mean", 1.0, 2.0), burst=True),
+        ScriptedResult(Estimate(13.0, math.nan, math.nan, "mean", None, None)),
     ]
-    found = measure(Scripted(1, told), fixed([10, 10, 10], "tens"), Windows(1, 1, 3), ("0.5",), by_rank=True)
-    assert (found["intervals"], found["intervals_kept"]) == ([2], [1])
-    assert (found["bounded"], found["covered"], found["covered_corrected"]) == ([2], [1], [2])
-    assert found["methods"] == [{"exact": 1, "mean": 2}]
-    assert found["bursts"] == 1
-    assert found["rank_error"] == [1.0]
+    measured = measure(Scripted(1, scripted), fixed([10, 10, 10], "tens"), Windows(1, 1, 3), ("0.5",), by_rank=True)
+    assert (measured["intervals"], measured["intervals_kept"]) == ([2], [1])
+    assert (measured["bounded"], measured["covered"], measured["covered_corrected"]) == ([2], [1], [2])
+    assert measured["methods"] == [{"exact": 1, "mean": 2}]
+    assert measured["bursts"] == 1
+    assert measured["rank_error"] == [1.0]
 
 
 def test_every_second_window_is_compared_with_its_own_truth():
     source = fixed(np.arange(1, 101), "ascending")
-    told = [Told(Estimate(float(end), 0, 200, "mean", None, None)) for end in range(10, 101, 10)]
-    found = measure(Scripted(10, told), source, Windows(10, 10, 100, every=3), ("1",))
-    assert (found["windows"], found["value_error"]) == (4, [0.0])
+    scripted = [ScriptedResult(Estimate(float(end), 0, 200, "mean", None, None)) for end in range(10, 101, 10)]
+    measured = measure(Scripted(10, scripted), source, Windows(10, 10, 100, every=3), ("1",))
+    assert (measured["windows"], measured["value_error"]) == (4, [0.0])
 
 
 @pytest.mark.parametrize("policy", ["exact", "exact-sorted"])
 def test_an_exact_policy_has_no_error_of_any_kind(policy):
-    found = measure(rival(policy), of_stream("pingmesh"), Windows(8_192, 1_024, 30_000), by_rank=True)
-    assert found["windows"] == 22
+    measured = measure(rival(policy), of_stream("pingmesh"), Windows(8_192, 1_024, 30_000), by_rank=True)
+    assert measured["windows"] == 22
     for kind in ("value_error", "worst_value_error", "rank_error", "worst_rank_error"):
-        assert found[kind] == [0.0] * 4
-    assert found["intervals_kept"] == found["intervals"] == [22] * 4
+        assert measured[kind] == [0.0] * 4
+    assert measured["intervals_kept"] == measured["intervals"] == [22] * 4
 
 
 @pytest.mark.parametrize("contender", [default_aomg(), paper_aomg()], ids=lambda one: one.title)
 def test_aomg_answers_as_many_windows_as_there_are_and_keeps_its_intervals(contender):
-    found = measure(contender, of_stream("search"), Windows(16_384, 2_048, 60_000))
-    assert found["windows"] == 22
-    assert found["intervals_kept"] == found["intervals"] == [22] * 4
-    assert found["nbytes"] > 0
+    measured = measure(contender, of_stream("search"), Windows(16_384, 2_048, 60_000))
+    assert measured["windows"] == 22
+    assert measured["intervals_kept"] == measured["intervals"] == [22] * 4
+    assert measured["nbytes"] > 0
 
 
-@pytest.mark.parametrize("policy", [*PAPERS_RIVALS, *MODERN])
+@pytest.mark.parametrize("policy", [*PAPERS_RIVALS, *MODERN_RIVALS])
 def test_every_rival_is_measured_on_the_same_windows(policy):
-    found = measure(rival(policy), of_stream("normal"), Windows(16_384, 4_096, 40_000), by_rank=True)
-    assert found["windows"] == 6
-    assert max(found["value_error"]) < 5
-    assert max(found["worst_rank_error"]) < 0.05  # 1 % of the value, around the median, is 8 % of the ranks
-    assert found["nbytes"] > 0
+    measured = measure(rival(policy), of_stream("normal"), Windows(16_384, 4_096, 40_000), by_rank=True)
+    assert measured["windows"] == 6
+    assert max(measured["value_error"]) < 5
+    assert max(measured["worst_rank_error"]) < 0.05  # 1 % of the value, around the median, is 8 % of the ranks
+    assert measured["nbytes"] > 0
 
 
 @pytest.mark.parametrize("contender", [default_aomg(), paper_aomg(), rival("exact")], ids=lambda one: one.title)
@@ -193,14 +193,14 @@ def test_space_is_the_most_that_was_held_before_any_close(contender):
     random = np.random.default_rng(9)
     values = random.integers(1, 10, 20_000)
     values[2_000:3_000] = random.permutation(np.arange(1_000, 11_000, 10))
-    found = measure(contender, fixed(values, "one of many"), Windows(4_000, 1_000, 20_000))
+    measured = measure(contender, fixed(values, "one of many"), Windows(4_000, 1_000, 20_000))
     runner = contender.start(4_000, 1_000, ("0.5", "0.9", "0.99", "0.999"))
     runner.push(values[:2_999])
-    assert found["variables"] >= runner.variables()
-    if found["variables_by_part"] is not None:
-        assert sum(found["variables_by_part"].values()) == found["variables"]
+    assert measured["variables"] >= runner.variables()
+    if measured["variables_by_part"] is not None:
+        assert sum(measured["variables_by_part"].values()) == measured["variables"]
     runner.push(values[2_999:19_999])
-    assert found["variables"] > runner.variables()
+    assert measured["variables"] > runner.variables()
 
 
 def test_of_very_many_sub_windows_some_are_looked_at_and_the_answers_are_the_same(monkeypatch):

@@ -21,8 +21,8 @@ def test_near_numbers_have_no_sentence():
 
 def test_the_furthest_are_named_and_the_others_counted():
     pairs = [Pair(f"Q{n}", 10.0 * n, 10.0) for n in range(1, 6)]
-    (said,) = differences("Table 2", pairs, why="The tail is drawn.", most=2)
-    assert said == (
+    (sentence,) = differences("Table 2", pairs, why="The tail is drawn.", most=2)
+    assert sentence == (
         "Table 2, far from the paper's numbers: Q5 50.00 % (the paper 10.00 %); Q4 40.00 % (the paper 10.00 %); "
         "and 2 more. The tail is drawn."
     )
@@ -36,8 +36,8 @@ def test_numbers_are_printed_as_the_paper_prints_them():
 @given(st.lists(st.builds(Pair, st.text("ab", max_size=2), number, number), max_size=8), st.integers(1, 4))
 def test_as_many_are_told_as_are_far(pairs, most):
     far = [pair for pair in pairs if pair.is_far(1.0)]
-    told = differences("x", pairs, most=most)
-    assert len(told) == bool(far)
+    sentences = differences("x", pairs, most=most)
+    assert len(sentences) == bool(far)
     if far:
-        assert told[0].count("(the paper ") == min(len(far), most)
-        assert (f"and {len(far) - most} more" in told[0]) == (len(far) > most)
+        assert sentences[0].count("(the paper ") == min(len(far), most)
+        assert (f"and {len(far) - most} more" in sentences[0]) == (len(far) > most)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aomg import streams
-from aomg.evaluation.measure.source import FEWEST, DataError, Source, of_file, of_stream
+from aomg.evaluation.measure.source import FEWEST, DataError, ValueSource, of_file, of_stream
 
 MANY = 3_000
 
@@ -91,7 +91,7 @@ def test_two_files_of_one_name_are_told_apart(tmp_path):
 def test_a_column_must_be_named_and_the_error_lists_them(tmp_path):
     path = parquet(tmp_path, rtt=np.arange(MANY), host=["a"] * MANY, cpu=np.ones(MANY))
     assert message(path, None) == (
-        "say which column of data.parquet to evaluate: --value COLUMN; its columns of numbers are rtt, cpu"
+        "add --value COLUMN, the column of data.parquet to evaluate; its columns of numbers are rtt, cpu"
     )
 
 
@@ -113,9 +113,9 @@ def test_a_wrong_column_is_answered_with_the_right_ones(tmp_path):
 )
 def test_a_column_of_another_type_is_refused_with_its_type(tmp_path, column, kind):
     path = parquet(tmp_path, value=column, rtt=np.arange(MANY))
-    said = message(path, "value")
-    assert f"holds {kind}" in said
-    assert said.endswith("its columns of numbers are rtt")
+    text = message(path, "value")
+    assert f"holds {kind}" in text
+    assert text.endswith("its columns of numbers are rtt")
 
 
 def test_one_word_among_the_numbers_of_a_csv_is_told(tmp_path):
@@ -136,8 +136,8 @@ def test_two_columns_of_one_name_are_refused(tmp_path):
     ids=["short", "NaN", "infinite"],
 )
 def test_too_few_finite_values_are_told_with_the_number_that_is_needed(tmp_path, content, kept):
-    said = message(parquet(tmp_path, value=content), "value")
-    assert f"has {kept:,} finite values in 'value'; at least {FEWEST:,} are needed" in said
+    text = message(parquet(tmp_path, value=content), "value")
+    assert f"has {kept:,} finite values in 'value'; at least {FEWEST:,} are needed" in text
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
@@ -145,9 +145,9 @@ def test_too_few_finite_values_are_told_with_the_number_that_is_needed(tmp_path,
 def test_an_empty_or_corrupt_file_gets_one_line(tmp_path, suffix, content):
     path = tmp_path / f"data.{suffix}"
     path.write_bytes(content)
-    said = message(path, "value")
-    assert said.startswith((f"{path} cannot be read: ", "data."))
-    assert "\n" not in said
+    text = message(path, "value")
+    assert text.startswith((f"{path} cannot be read: ", "data."))
+    assert "\n" not in text
 
 
 def test_a_parquet_file_that_was_cut_short_is_refused(tmp_path):
@@ -157,8 +157,8 @@ def test_a_parquet_file_that_was_cut_short_is_refused(tmp_path):
 
 
 def test_a_kind_of_file_that_is_not_known_is_refused_with_those_that_are(tmp_path):
-    said = message(tmp_path / "data.xlsx", "value")
-    assert said.endswith("give a file ending in .parquet, .csv, .jsonl, .json")
+    text = message(tmp_path / "data.xlsx", "value")
+    assert text.endswith("give a file that ends in .parquet, .csv, .jsonl, .json")
 
 
 @pytest.mark.parametrize("make", [lambda path: None, lambda path: path.mkdir()], ids=["missing", "folder"])
@@ -172,7 +172,7 @@ def test_a_missing_file_is_told(tmp_path, make):
     shape=st.sampled_from([(131_072, 16_384), (131_072, 4_096), (100_000, 1_000), (100_000, 10_000), (1_000, 1_000)]),
 )
 def test_a_file_fills_its_window_four_times(events, shape):
-    source = Source("file", "file", lambda n, start: np.zeros(n), events)
+    source = ValueSource("file", "file", lambda n, start: np.zeros(n), events)
     size, period = source.window(*shape)
     assert 4 * size <= events
     assert size % period == 0

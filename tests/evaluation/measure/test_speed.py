@@ -8,7 +8,7 @@ from aomg.errors import SettingsError
 from aomg.evaluation.measure import speed
 from aomg.evaluation.measure.contenders import default_aomg, rival
 from aomg.evaluation.measure.scale import QUICK, Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.measure.speed import Course, course_of, race, races
 
 
@@ -56,22 +56,22 @@ def counting(clock):
         clock.now += 60
         return np.arange(start, start + events)
 
-    return Source("counting", "Counting", take)
+    return ValueSource("counting", "Counting", take)
 
 
 COURSE = Course(1_000, 100, 300_000, ("0.5",))
 
 
 def test_a_speed_is_events_over_the_seconds_of_pushing(clock):
-    found = race([Fake(clock, "two", 2), Fake(clock, "five", 5)], counting(clock), COURSE, 2)
-    assert found["two"]["best"] == pytest.approx(2)
-    assert found["five"]["best"] == pytest.approx(5)
-    assert found["five"]["events"] == 300_000
+    speeds = race([Fake(clock, "two", 2), Fake(clock, "five", 5)], counting(clock), COURSE, 2)
+    assert speeds["two"]["best"] == pytest.approx(2)
+    assert speeds["five"]["best"] == pytest.approx(5)
+    assert speeds["five"]["events"] == 300_000
 
 
 def test_the_first_window_and_two_periods_are_not_timed(clock):
-    found = race([Fake(clock, "slow to start", 3, warm=1_200)], counting(clock), COURSE, 1)
-    assert found["slow to start"]["best"] == pytest.approx(3)
+    speeds = race([Fake(clock, "slow to start", 3, warm=1_200)], counting(clock), COURSE, 1)
+    assert speeds["slow to start"]["best"] == pytest.approx(3)
 
 
 def test_the_timed_values_follow_the_first_window_and_are_the_same_for_all(clock):
@@ -98,9 +98,9 @@ def test_the_best_round_counts(clock):
             self.millions = 4 if self.seen < 1_000 + 200 + 100 else 1
 
     course = Course(1_000, 100, 100, ("0.5",))
-    found = race([Tiring(clock, "tiring", 4)], counting(clock), course, 3)["tiring"]
-    assert found["rounds"] == pytest.approx([4, 1, 1])
-    assert found["best"] == pytest.approx(4)
+    speeds = race([Tiring(clock, "tiring", 4)], counting(clock), course, 3)["tiring"]
+    assert speeds["rounds"] == pytest.approx([4, 1, 1])
+    assert speeds["best"] == pytest.approx(4)
 
 
 def test_all_are_timed_equally_long_and_say_how_many_events_they_had(clock):
@@ -133,14 +133,16 @@ def test_who_lacks_a_library_is_left_out(clock):
 
 def test_real_contenders_have_a_speed():
     course = Course(20_000, 2_000, 40_000, ("0.5", "0.99"))
-    found = race([default_aomg(), rival("exact-sorted")], of_stream("pingmesh"), course, 2)
-    assert list(found) == ["AOMG (default)", "Exact (sorted)"]
-    assert all(len(told["rounds"]) == 2 and told["best"] == max(told["rounds"]) > 0 for told in found.values())
-    assert all(told["events"] == 40_000 for told in found.values())
+    speeds = race([default_aomg(), rival("exact-sorted")], of_stream("pingmesh"), course, 2)
+    assert list(speeds) == ["AOMG (default)", "Exact (sorted)"]
+    assert all(
+        len(of_title["rounds"]) == 2 and of_title["best"] == max(of_title["rounds"]) > 0 for of_title in speeds.values()
+    )
+    assert all(of_title["events"] == 40_000 for of_title in speeds.values())
 
 
 def test_a_course_has_millions_of_events_or_what_a_file_has_after_its_first_window():
-    endless, file = of_stream("normal"), Source("file", "file", lambda n, start: np.arange(n), size=5_000)
+    endless, file = of_stream("normal"), ValueSource("file", "file", lambda n, start: np.arange(n), size=5_000)
     assert course_of(QUICK, endless, 1_000, 100).events == 16_000_000
     assert course_of(Scale("x", 20_000_000, 1, 1, 1), endless, 1_000, 100).events == 20_000_000
     assert course_of(QUICK, file, 1_000, 100).events == 4_000
@@ -155,16 +157,16 @@ def test_a_turn_is_longer_at_a_larger_scale():
 def test_courses_take_turns_as_contenders_do(clock):
     fake = Fake(clock, "x", 1)
     courses = [Course(size, 100, 1_000, ("0.5",)) for size in (1_000, 5_000)]
-    found = races([fake], counting(clock), courses, 2)
-    assert [told["x"]["events"] for told in found] == [1_000, 1_000]
+    speeds = races([fake], counting(clock), courses, 2)
+    assert [of_title["x"]["events"] for of_title in speeds] == [1_000, 1_000]
     turns = [first for _, first, size in fake.log if size == 100 and first in (1_000, 5_000)]  # a turn's first push
     assert turns == [1_000, 5_000, 1_000, 5_000]
 
 
 def test_who_compiles_for_a_minute_before_its_first_push_is_done_is_not_left_out(clock):
     small = Course(1_000, 1_000, 10_000, ("0.5",))
-    found = race([Fake(clock, "to be compiled", 0.02, warm=1_000)], counting(clock), small, 1)
-    assert found["to be compiled"]["best"] == pytest.approx(0.02)
+    speeds = race([Fake(clock, "to be compiled", 0.02, warm=1_000)], counting(clock), small, 1)
+    assert speeds["to be compiled"]["best"] == pytest.approx(0.02)
 
 
 def test_who_would_fill_a_window_for_hours_is_left_out(clock):
@@ -195,21 +197,21 @@ def test_a_long_way_is_gone_once_by_all_on_values_that_are_generated_once(clock,
     through = 1_000_000
     courses = [Course(size, 100, 10_000, ("0.5",), seconds=0.01) for size in (1_000, 5_000)]
     fast, slow = Fake(clock, "fast", 50), Fake(clock, "slow", 0.1)
-    found = races([fast, slow], Source("s", "S", take), courses, 2, through)
-    for told in found:
-        assert len(told["fast"]["rounds"]) == len(told["slow"]["rounds"]) == 3
-        assert told["fast"]["longest"] == through
-        assert 0.01 * 0.1e6 <= told["slow"]["longest"] < 3 * 0.01 * 0.1e6  # it stops when its time is over
-        assert told["fast"]["best"] == pytest.approx(50) and told["slow"]["best"] == pytest.approx(0.1)
+    speeds = races([fast, slow], ValueSource("s", "S", take), courses, 2, through)
+    for of_title in speeds:
+        assert len(of_title["fast"]["rounds"]) == len(of_title["slow"]["rounds"]) == 3
+        assert of_title["fast"]["longest"] == through
+        assert 0.01 * 0.1e6 <= of_title["slow"]["longest"] < 3 * 0.01 * 0.1e6  # it stops when its time is over
+        assert of_title["fast"]["best"] == pytest.approx(50) and of_title["slow"]["best"] == pytest.approx(0.1)
     long_way = [(start, events) for start, events in taken if start >= 5_000 and events > 10_000]
-    assert long_way == [(5_000 + at, min(1 << 18, through - at)) for at in range(0, through, 1 << 18)]
+    assert long_way == [(5_000 + offset, min(1 << 18, through - offset)) for offset in range(0, through, 1 << 18)]
 
 
 def test_a_long_way_that_takes_far_too_long_is_cut(clock, monkeypatch):
     monkeypatch.setattr(speed, "_CHUNK", 1 << 18)
     course = Course(1_000, 100, 10_000, ("0.5",), seconds=0.03)
-    found = races([Fake(clock, "x", 10)], counting(clock), [course], 1, 1_000_000)  # 25 ms for all, 26 for a chunk
-    assert 1 << 18 <= found[0]["x"]["longest"] < 1_000_000
+    speeds = races([Fake(clock, "x", 10)], counting(clock), [course], 1, 1_000_000)  # 25 ms for all, 26 for a chunk
+    assert 1 << 18 <= speeds[0]["x"]["longest"] < 1_000_000
 
 
 @pytest.mark.parametrize("refuses_at", [1_300, 300_000])

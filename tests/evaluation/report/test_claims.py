@@ -6,7 +6,7 @@ import pytest
 from aomg.evaluation import experiment, names
 from aomg.evaluation.experiment import Experiment, Piece
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
+from aomg.evaluation.measure.source import ValueSource
 from aomg.evaluation.outcome import Claim, Outcome
 from aomg.evaluation.report import claims
 from aomg.evaluation.run import EvaluationError, Run
@@ -17,10 +17,10 @@ OPEN = Claim("fast", "62 times", "no window of 1M", None, "run it without --quic
 FALSE = Claim("small", "below 5 %", "7 %", False, "the tail is ours")
 
 
-def scripted(name, paper, *found):
+def scripted(name, paper, *claim_list):
     """An experiment of one piece with these claims."""
     pieces = lambda scale, own: [Piece("only", lambda: 1)]  # noqa: E731
-    return Experiment(name, name, "?", paper, pieces, lambda found_, scale, own: Outcome([], claims=found))
+    return Experiment(name, name, "?", paper, pieces, lambda found_, scale, own: Outcome([], claims=claim_list))
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def evaluation(monkeypatch):
 
 
 def test_every_claim_is_listed_with_its_experiment_and_its_verdict(evaluation, tmp_path):
-    table, found = claims.check(Run(tmp_path, TINY))
-    assert found == [TRUE, FALSE, TRUE]
+    table, claim_list = claims.check(Run(tmp_path, TINY))
+    assert claim_list == [TRUE, FALSE, TRUE]
     assert table.rows == [
         ["first", "flat", "constant", "0.9 times", "holds", ""],
         ["second", "small", "below 5 %", "7 %", "does not hold", "the tail is ours"],
@@ -50,10 +50,10 @@ def test_every_claim_is_listed_with_its_experiment_and_its_verdict(evaluation, t
 def test_what_a_scale_does_not_measure_is_listed_and_neither_holds_nor_fails(monkeypatch, tmp_path):
     monkeypatch.setattr(claims, "names", lambda: ("only",))
     monkeypatch.setattr(claims, "experiment", lambda name: scripted("only", "Table 1", TRUE, FALSE, OPEN, OPEN))
-    table, found = claims.check(Run(tmp_path, TINY))
+    table, claim_list = claims.check(Run(tmp_path, TINY))
     assert [row[4] for row in table.rows] == ["holds", "does not hold", *["not measured at this scale"] * 2]
     assert table.note == "1 of 4 hold, 2 are not measured at this scale; the scale is tiny."
-    assert [claim.fails for claim in found] == [False, True, False, False]
+    assert [claim.fails for claim in claim_list] == [False, True, False, False]
 
 
 def test_whoever_watches_hears_of_every_piece(evaluation, tmp_path):
@@ -63,7 +63,7 @@ def test_whoever_watches_hears_of_every_piece(evaluation, tmp_path):
 
 
 def test_on_ones_own_data_there_is_nothing_to_check(tmp_path):
-    own = Source("own", "Own", lambda events, start: np.zeros(events), 10_000)
+    own = ValueSource("own", "Own", lambda events, start: np.zeros(events), 10_000)
     with pytest.raises(EvaluationError, match="without --data"):
         claims.check(Run(tmp_path, TINY, own))
 

@@ -9,9 +9,9 @@ import pytest
 from programs import BROWSER, needs
 from rich.console import Console
 
-from aomg.evaluation import evaluate, files
+from aomg.evaluation import command, files
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.outcome import Column, Plot, Series, Table
+from aomg.evaluation.outcome import Plot, Series, Table, TableColumn
 from aomg.evaluation.report import html as report
 from aomg.evaluation.report import pictures, plots
 from aomg.evaluation.report.tables import is_number
@@ -33,15 +33,17 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        told = dict(attributes)
-        self.loads += [told[name] for name in ("src", "href") if not (told.get(name) or "#").startswith(("#", "data:"))]
+        values = dict(attributes)
+        self.loads += [
+            values[name] for name in ("src", "href") if not (values.get(name) or "#").startswith(("#", "data:"))
+        ]
         if tag == "table":
-            self._rows = self.tables.setdefault(told.get("data-file", "words"), [])
+            self._rows = self.tables.setdefault(values.get("data-file", "words"), [])
         elif tag == "tr":
             self._rows.append([])
         elif tag in ("th", "td"):
             self._cell = ""
-            self.unscoped += tag == "th" and told.get("scope") not in ("row", "col")
+            self.unscoped += tag == "th" and values.get("scope") not in ("row", "col")
         elif tag in ("h1", "h2", "h3", "h4"):
             self.headings.append(tag)
 
@@ -58,7 +60,7 @@ class Page(HTMLParser):
 @pytest.fixture
 def folder(tmp_path, experiments):
     """The files of an evaluation of two small experiments."""
-    evaluate.run(Console(quiet=True), scale=TINY, out=tmp_path)
+    command.run(Console(quiet=True), scale=TINY, out=tmp_path)
     return tmp_path
 
 
@@ -68,7 +70,7 @@ def test_csv_json_and_html_have_the_same_tables(folder):
         tables = json.loads((folder / f"results/{name}.json").read_text())["outcome"]["tables"]
         assert len(tables) == count
         for number, table in enumerate(tables, 1):
-            columns = [Column(**column) for column in table["columns"]]
+            columns = [TableColumn(**column) for column in table["columns"]]
             with (folder / f"tables/{name}-{number}.csv").open(newline="") as file:
                 head, *rows = csv.reader(file)
             assert head == [column.heading for column in columns]
@@ -114,15 +116,15 @@ def test_headings_are_in_order_and_headers_have_a_scope(folder):
 def test_claims_methods_and_machine_are_told(folder):
     page = (folder / "report.html").read_text()
     assert "Of the paper's claims, <strong>1 of 2 hold</strong>." in page
-    for said in ("✓ holds", "✗ does not hold", "the rivals are built well", "In the paper: Figure 2."):
-        assert said in page
-    for said in ("rank error", "The ceil(phi N)-th smallest", "tiny: 150,000 events", "numpy 2", "seed 1"):
-        assert said in page
+    for text in ("✓ holds", "✗ does not hold", "the rivals are built well", "In the paper: Figure 2."):
+        assert text in page
+    for text in ("rank error", "The ceil(phi N)-th smallest", "tiny: 150,000 events", "numpy 2", "seed 1"):
+        assert text in page
 
 
 def test_numbers_are_on_the_right_and_words_on_the_left():
     rows = [["KLL", 1, "3,340 (16,416)", "12 %", "128K by 16K", None], ["-", None, "-", "< 0.1 %", "1K", None]]
-    table = Table("t", [Column(str(n)) for n in range(6)], rows)
+    table = Table("t", [TableColumn(str(n)) for n in range(6)], rows)
     assert [is_number(table, column) for column in range(6)] == [False, True, True, True, False, False]
 
 
@@ -138,8 +140,8 @@ def test_a_contender_looks_the_same_in_every_plot_and_no_two_look_alike():
     kll, req = Series("KLL", [1], [1]), Series("REQ", [1], [1])
     many = [Series(name, [1], [1]) for name in ("with", "without", *plots._KNOWN[2:6], "one more")]
     assert styles(kll, *many)[0] == styles(*many, req, kll)[-1]
-    found = styles(kll, req, *many)
-    assert len(set(found)) == len(found)
+    used = styles(kll, req, *many)
+    assert len(set(used)) == len(used)
     assert len({colour for colour, _ in styles(*many)}) == len(many)
 
 
@@ -152,8 +154,8 @@ def test_the_papers_series_is_dashed_and_has_the_colour_of_ours():
 
 def test_points_that_a_logarithmic_axis_cannot_show_are_told():
     series = [Series("Exact", [1, 2], [0.0, 1]), Series("KLL", [1, 2], [3, None])]
-    told = plots.caption(Plot("p", "x", "y", series, log_y=True, caption="Errors."))
-    assert told == "Errors. Zero has no place on a logarithmic axis; points are missing from Exact."
+    text_below = plots.caption(Plot("p", "x", "y", series, log_y=True, caption="Errors."))
+    assert text_below == "Errors. A logarithmic axis cannot show zero; points are missing from Exact."
     assert plots.caption(Plot("p", "x", "y", series)) == ""
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from aomg.evaluation.experiments import frontier, policies_on_a_stream, table2
+from aomg.evaluation.experiments import frontier, policy_comparison, table2
 from aomg.evaluation.experiments.frontier import DEFAULT, PAPER
 from aomg.evaluation.measure.contenders import PAPERS_RIVALS
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.report import losses
 from aomg.evaluation.report.losses import BYTES, SPEED, WORST, Loss
 from aomg.evaluation.run import EvaluationError, Run
@@ -16,7 +16,7 @@ TINY = Scale("tiny", 150_000, 150_000, 10_000, 1)
 TAIL = "value error at Q0.999 (%)"
 
 
-def told(error=1.0, nbytes=100, speed=5.0, quantiles=4, worst=2.0, rank=0.25):
+def measurement(error=1.0, nbytes=100, speed=5.0, quantiles=4, worst=2.0, rank=0.25):
     """What was measured of a policy: alike but for what is said."""
     return {
         "value_error": [error] * quantiles,
@@ -30,24 +30,24 @@ def told(error=1.0, nbytes=100, speed=5.0, quantiles=4, worst=2.0, rank=0.25):
 def all_alike():
     """What four experiments would have found if no policy were better than another."""
     titles = [contender.title for contender in frontier.contenders()]
-    found = {"frontier": {name: {title: told() for title in titles} for name in frontier.STREAMS}}
-    found |= {"table2": {}, "taxi": {}, "host": {}}
+    measurements = {"frontier": {name: {title: measurement() for title in titles} for name in frontier.STREAMS}}
+    measurements |= {"table2": {}, "taxi": {}, "host": {}}
     for name in (table2.AOMG, table2.DEFAULT, table2.LIFTED, *PAPERS_RIVALS):
-        found["table2"][f"pingmesh-fine-{name}"] = told()
-        found["table2"][f"search-fine-{name}"] = told(quantiles=2)
+        measurements["table2"][f"pingmesh-fine-{name}"] = measurement()
+        measurements["table2"][f"search-fine-{name}"] = measurement(quantiles=2)
     hosts = [of_stream("host_resources", resource=resource) for resource in ("memory", "cpu")]
     for name, source in (("taxi", of_stream("taxi")), ("host", hosts[0]), ("host", hosts[1])):
-        titles = [contender.title for contender in policies_on_a_stream.contenders()]
-        for piece in policies_on_a_stream.pieces(TINY, [source]):
-            found[name][piece.name] = told()
-        found[name][f"{source.name}-speed"] = {title: {"best": 5.0} for title in titles}
-    return found
+        titles = [contender.title for contender in policy_comparison.contenders()]
+        for piece in policy_comparison.pieces(TINY, [source]):
+            measurements[name][piece.name] = measurement()
+        measurements[name][f"{source.name}-speed"] = {title: {"best": 5.0} for title in titles}
+    return measurements
 
 
 @pytest.fixture
-def found(monkeypatch):
+def measurements(monkeypatch):
     there = all_alike()
-    monkeypatch.setattr(losses, "_found", lambda run, name, watch: there[name])
+    monkeypatch.setattr(losses, "_measurements_of", lambda run, name, watch: there[name])
     return there
 
 
@@ -56,14 +56,14 @@ def run(tmp_path):
     return Run(tmp_path, TINY)
 
 
-def test_equals_are_no_losses(found, run):
+def test_equals_are_no_losses(measurements, run):
     assert losses.losses(run) == []
 
 
-def test_a_rival_that_is_nearer_smaller_or_faster_is_told_for_both_forms_of_aomg(found, run):
-    found["frontier"]["normal"]["REQ"] = told(0.5, 40, 9.0, worst=1.5, rank=0.125)
+def test_a_rival_that_is_nearer_smaller_or_faster_is_told_for_both_forms_of_aomg(measurements, run):
+    measurements["frontier"]["normal"]["REQ"] = measurement(0.5, 40, 9.0, worst=1.5, rank=0.125)
     lost = losses.losses(run)
-    assert {(one.ours, one.what, one.own, one.theirs) for one in lost} == {
+    assert {(one.ours, one.quantity, one.own, one.theirs) for one in lost} == {
         (ours, what, own, theirs)
         for ours in (DEFAULT, PAPER)
         for what, own, theirs in [
@@ -77,26 +77,26 @@ def test_a_rival_that_is_nearer_smaller_or_faster_is_told_for_both_forms_of_aomg
     assert {(one.experiment, one.stream, one.rival) for one in lost} == {("frontier", "Normal", "REQ")}
 
 
-def test_one_form_of_aomg_may_lose_where_the_other_does_not(found, run):
-    found["frontier"]["uniform"][PAPER] = told(2.0)
+def test_one_form_of_aomg_may_lose_where_the_other_does_not(measurements, run):
+    measurements["frontier"]["uniform"][PAPER] = measurement(2.0)
     assert {one.ours for one in losses.losses(run)} == {PAPER}
     assert not any(one.rival.startswith("AOMG") for one in losses.losses(run))
 
 
-def test_a_case_that_two_experiments_measured_is_told_once(found, run):
-    found["frontier"]["taxi"]["KLL"] = told(0.5)
-    found["taxi"]["taxi-kll"] = told(0.4)
-    lost = [one for one in losses.losses(run) if one.what == TAIL and one.ours == DEFAULT]
+def test_a_case_that_two_experiments_measured_is_told_once(measurements, run):
+    measurements["frontier"]["taxi"]["KLL"] = measurement(0.5)
+    measurements["taxi"]["taxi-kll"] = measurement(0.4)
+    lost = [one for one in losses.losses(run) if one.quantity == TAIL and one.ours == DEFAULT]
     assert lost == [Loss("frontier", "TaxiTrip", TAIL, DEFAULT, "KLL", 1.0, 0.5)]
 
 
-def test_what_only_another_experiment_measured_is_told_too(found, run):
-    found["table2"]["search-fine-am"] = told(0.3, quantiles=2)
-    found["taxi"]["taxi-speed"]["Exact (sorted)"] = {"best": 8.0}
-    found["taxi"]["taxi-exact-sorted"] = told(0.0)
+def test_what_only_another_experiment_measured_is_told_too(measurements, run):
+    measurements["table2"]["search-fine-am"] = measurement(0.3, quantiles=2)
+    measurements["taxi"]["taxi-speed"]["Exact (sorted)"] = {"best": 8.0}
+    measurements["taxi"]["taxi-exact-sorted"] = measurement(0.0)
     cpu = of_stream("host_resources", resource="cpu")
-    found["host"][f"{cpu.name}-moment"] = told(nbytes=7)
-    lost = {(one.experiment, one.stream, one.what, one.rival) for one in losses.losses(run) if one.ours == PAPER}
+    measurements["host"][f"{cpu.name}-moment"] = measurement(nbytes=7)
+    lost = {(one.experiment, one.stream, one.quantity, one.rival) for one in losses.losses(run) if one.ours == PAPER}
     assert lost == {
         ("table2", "Search", "value error at Q0.95 (%)", "AM"),
         ("table2", "Search", TAIL, "AM"),
@@ -105,25 +105,25 @@ def test_what_only_another_experiment_measured_is_told_too(found, run):
     }
 
 
-def test_a_quantile_without_value_errors_is_left_out(found, run):
-    for policy in found["frontier"]["drift"].values():
+def test_a_quantile_without_value_errors_is_left_out(measurements, run):
+    for policy in measurements["frontier"]["drift"].values():
         policy["value_error"] = [None, 1.0, 1.0, 1.0]
-    found["frontier"]["drift"]["AM"]["value_error"] = [None, 0.5, 1.0, 1.0]
-    assert [one.what for one in losses.losses(run) if one.ours == DEFAULT] == ["value error at Q0.9 (%)"]
+    measurements["frontier"]["drift"]["AM"]["value_error"] = [None, 0.5, 1.0, 1.0]
+    assert [one.quantity for one in losses.losses(run) if one.ours == DEFAULT] == ["value error at Q0.9 (%)"]
 
 
-def test_without_rank_errors_the_rest_is_told(found, run):
+def test_without_rank_errors_the_rest_is_told(measurements, run):
     """As in pieces that were measured before they had any."""
-    for policy in found["frontier"]["drift"].values():
+    for policy in measurements["frontier"]["drift"].values():
         del policy["rank_error"]
-    found["frontier"]["drift"]["DDSketch"]["worst_value_error"] = [0.5] * 4
-    assert [one.what for one in losses.losses(run) if one.ours == DEFAULT] == [WORST]
+    measurements["frontier"]["drift"]["DDSketch"]["worst_value_error"] = [0.5] * 4
+    assert [one.quantity for one in losses.losses(run) if one.ours == DEFAULT] == [WORST]
 
 
-def test_the_tables_have_every_case(found, run):
-    found["frontier"]["normal"]["REQ"] = told(0.5)
-    found["frontier"]["normal"]["KLL"] = told(0.25)
-    found["frontier"]["ar1"]["REQ"] = told(speed=9.0, worst=0.5, rank=0.01)
+def test_the_tables_have_every_case(measurements, run):
+    measurements["frontier"]["normal"]["REQ"] = measurement(0.5)
+    measurements["frontier"]["normal"]["KLL"] = measurement(0.25)
+    measurements["frontier"]["ar1"]["REQ"] = measurement(speed=9.0, worst=0.5, rank=0.01)
     lost = losses.losses(run)
     summary, default, paper = losses.tables(lost)
     assert summary.rows[:2] == [
@@ -137,6 +137,6 @@ def test_the_tables_have_every_case(found, run):
 
 
 def test_on_ones_own_data_it_says_what_to_do(tmp_path):
-    own = Source("own", "Own", lambda events, start: np.zeros(events), 10_000)
-    with pytest.raises(EvaluationError, match="leave out --data"):
+    own = ValueSource("own", "Own", lambda events, start: np.zeros(events), 10_000)
+    with pytest.raises(EvaluationError, match="remove --data"):
         losses.losses(Run(tmp_path, TINY, own))

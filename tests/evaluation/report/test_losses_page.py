@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aomg.evaluation.files import Result
+from aomg.evaluation.files import ExperimentResult
 from aomg.evaluation.measure.scale import FULL, QUICK, Scale
 from aomg.evaluation.outcome import Claim, Outcome
 from aomg.evaluation.report.losses import Loss
@@ -19,9 +19,9 @@ PAGE = "above\n" + "".join(
 LOSS = Loss("frontier", "Pingmesh", "bytes", "AOMG (default)", "DDSketch", 9000.0, 1234.0)
 
 
-def result(*claims: Claim, scale: Scale = FULL) -> Result:
+def result(*claims: Claim, scale: Scale = FULL) -> ExperimentResult:
     about = {"scale": asdict(scale)}
-    return Result("table2", "Table 2", "who?", "Section 6", Outcome([], claims=claims), about)
+    return ExperimentResult("table2", "Table 2", "who?", "Section 6", Outcome([], claims=claims), about)
 
 
 def test_the_page_names_rivals_that_do_better_and_claims_that_fail_and_keeps_the_rest():

@@ -9,9 +9,9 @@ import pytest
 from programs import BROWSER, needs
 from rich.console import Console
 
-from aomg.evaluation import evaluate, files
+from aomg.evaluation import command, files
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.outcome import Column, Plot, Series, Table
+from aomg.evaluation.outcome import Plot, Series, Table, TableColumn
 from aomg.evaluation.report import html as report
 from aomg.evaluation.report import markdown, pictures
 
@@ -24,7 +24,7 @@ def stub(plots):
 
 @pytest.fixture
 def results(tmp_path, experiments):
-    evaluate.run(Console(quiet=True), scale=TINY, out=tmp_path / "evaluation")
+    command.run(Console(quiet=True), scale=TINY, out=tmp_path / "evaluation")
     return files.read(tmp_path / "evaluation", ("first", "second"))
 
 
@@ -52,7 +52,7 @@ def test_a_page_has_tables_findings_claims_and_how_it_was_measured(results):
     assert "| paper | 0.500 | 1,234,567 | 3.25 | - |\n" in page
     assert "- The error here is half of the paper's.\n" in page
     assert "| the error is small | below 5 % | 0.87 % | holds |  |\n" in page
-    assert "What it shows. Zero has no place" in page
+    assert "What it shows. A logarithmic axis cannot show zero" in page
     assert "tiny: 150,000 events of a stream" in page
 
 
@@ -64,17 +64,17 @@ def test_the_index_has_all_claims_with_their_verdicts(results):
 
 def test_the_index_names_every_command_and_the_days_from_first_to_last(results):
     first, second = results
-    told = replace(first, about=first.about | {"command": "aomg evaluate first", "date": "2026-01-02"})
+    changed = replace(first, about=first.about | {"command": "aomg evaluate first", "date": "2026-01-02"})
     other = replace(second, about=second.about | {"command": "aomg evaluate second", "date": "2026-01-03"})
-    page = markdown.index([told, other])
+    page = markdown.index([changed, other])
     assert "- **command**: aomg evaluate first; aomg evaluate second\n" in page
     assert "- **measured**: 2026-01-02 to 2026-01-03\n" in page
-    assert "aomg evaluate second" not in markdown.index([told, told])
-    assert "aomg evaluate first; aomg evaluate second" in report.page([told, other])
+    assert "aomg evaluate second" not in markdown.index([changed, changed])
+    assert "aomg evaluate first; aomg evaluate second" in report.page([changed, other])
 
 
 def test_signs_of_markdown_and_html_are_shown_and_not_obeyed():
-    table = Table("t", [Column("a|b")], [["<b>*x*_y_`z`[l](m)|n"]])
+    table = Table("t", [TableColumn("a|b")], [["<b>*x*_y_`z`[l](m)|n"]])
     assert markdown.rows(table) == "| a\\|b |\n| --- |\n| \\<b>\\*x\\*\\_y\\_\\`z\\`\\[l\\](m)\\|n |\n"
 
 

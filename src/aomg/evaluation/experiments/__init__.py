@@ -1,1 +1,1 @@
-"""The experiments: one file for each table or figure of the paper, and for each question that we add."""
+"""The experiments: one file per table or figure of the paper, and per question of our own."""

@@ -1,4 +1,4 @@
-"""Bursty tails: what sample-k merging saves of the high quantiles, and how far the tail may gather in one place."""
+"""Bursty tails: the effect of sample-k merging, and of a tail that is concentrated in few sub-windows."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from aomg import FewK, Operator, Query
-from aomg.evaluation.experiment import Experiment, Found, Piece
+from aomg.evaluation.experiment import Experiment, Measurements, Piece
 from aomg.evaluation.experiments.topk import OFFSETS, interval_sampled, sample_sizes
 from aomg.evaluation.measure.accuracy import Windows, exact, measure
 from aomg.evaluation.measure.contenders import default_aomg, paper_aomg
 from aomg.evaluation.measure.differences import Pair, differences
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, Values, of_stream
-from aomg.evaluation.outcome import Cell, Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import Values, ValueSource, of_stream
+from aomg.evaluation.outcome import Cell, Claim, Outcome, Plot, Series, Table, TableColumn
 from aomg.streams import Stream
 from aomg.streams.bursts import with_bursts
 
@@ -23,7 +23,7 @@ SUB_WINDOWS = {"16K": 8, "4K": 32}
 QUANTILES = ("0.99", "0.999")
 FRACTIONS = (0.1, 0.5)
 AIM = 5.0
-# value errors of Q0.99 and Q0.999, and entries of each, at a period and a fraction
+# value errors and entries of Q0.99, then of Q0.999, by period and fraction
 PAPER = {
     ("16K", 0.0): (0.08, 0, 44.10, 0),
     ("16K", 0.1): (0.14, 1_048, 25.97, 104),
@@ -33,45 +33,45 @@ PAPER = {
     ("4K", 0.5): (0.30, 20_971, 1.52, 2_097),
 }
 
-# The largest ten values of a window of ten sub-windows: how many are in which. The paper describes the first and the
-# last in words; the two between are ours.
+# How the largest ten values of a window are distributed over its ten sub-windows. The paper describes the first and the
+# last pattern in words; the two others are ours.
 PATTERNS = {"E1": [10], "E2": [5, 5], "E3": [2] * 5, "E4": [1] * 10}
-_PATTERN_PERIOD = 999  # ten of these and the 0.999-quantile: the tenth largest value decides
+_PATTERN_PERIOD = 999  # ten of these: the 0.999-quantile is the tenth largest value
 _PATTERN_WINDOWS = 20
-_KEPT = (1, 2, 3, 5, 7, 10)
+_TAIL_SIZES = (1, 2, 3, 5, 7, 10)
 
 
-def _source(own: Source | None, parts: int) -> Source:
-    """Pingmesh, or one's own values, with the paper's burst in every window."""
+def _source(own: ValueSource | None, parts: int) -> ValueSource:
+    """Return Pingmesh, or the user's data, with the paper's burst in every window."""
     return of_stream("bursts", period=SIZE // parts) if own is None else burst(own, _size(own), _size(own) // parts)
 
 
-def _size(own: Source | None) -> int:
+def _size(own: ValueSource | None) -> int:
     return SIZE if own is None else own.window(SIZE, SIZE // max(SUB_WINDOWS.values()))[0]
 
 
-def _label(own: Source | None, name: str) -> str:
-    """The period as people say it: the paper's, or that of a file, which may be shorter."""
+def _label(own: ValueSource | None, name: str) -> str:
+    """Return the label of a period: the paper's, or that of a file, which may be shorter."""
     return name if own is None else f"{_size(own) // SUB_WINDOWS[name]:,}"
 
 
-def _windows(own: Source | None, parts: int, scale: Scale) -> Windows:
+def _windows(own: ValueSource | None, parts: int, scale: Scale) -> Windows:
     return Windows(_size(own), _size(own) // parts, _source(own, parts).most(scale.events))
 
 
 @dataclass(frozen=True)
 class _Copied(Stream):
-    """The values of a source as a stream, whose arrays the caller may change; as doubles where ten times is no long."""
+    """The values of a source as a stream of writeable arrays; doubles if ten times a value overflows a long."""
 
-    source: Source
+    source: ValueSource
     kind: type
 
     def take(self, n: int, start: int = 0) -> Values:
         return self.source.take(n, start).astype(self.kind)
 
 
-def burst(own: Source, size: int, period: int) -> Source:
-    """A file with a burst in every window, as the paper injects it, up to its last whole sub-window."""
+def burst(own: ValueSource, size: int, period: int) -> ValueSource:
+    """Return a file with the paper's burst in every window, up to its last whole sub-window."""
     whole = own.most(own.size or SIZE) // period * period
     values = own.values(whole)
     longs = np.issubdtype(values.dtype, np.integer) and np.abs(values).max() < np.iinfo(np.int64).max // 10
@@ -84,7 +84,7 @@ def burst(own: Source, size: int, period: int) -> Source:
     )
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     pieces = []
     for name, parts in SUB_WINDOWS.items():
         source = _source(own, parts)
@@ -103,20 +103,20 @@ def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
 
 
 def arranged(values: Values, pattern: str, first: int = 0) -> Values:
-    """The same values, with the largest ten put into sub-windows from `first` on as a pattern says. O(n log n)."""
+    """Move the largest ten values into sub-windows according to a pattern, from `first` on. O(n log n)."""
     counts = np.roll(PATTERNS[pattern] + [0] * (10 - len(PATTERNS[pattern])), first)
     order = np.argsort(values, kind="stable")
-    rest, largest = values[np.sort(order[:-10])], values[order[-10:]]
+    smaller, largest = values[np.sort(order[:-10])], values[order[-10:]]
     parts, used, placed = [], 0, 0
-    for here in counts:
-        fill = _PATTERN_PERIOD - here
-        parts += [largest[placed : placed + here], rest[used : used + fill]]
-        used, placed = used + fill, placed + here
+    for count in counts:
+        fill = _PATTERN_PERIOD - count
+        parts += [largest[placed : placed + count], smaller[used : used + fill]]
+        used, placed = used + fill, placed + count
     return np.concatenate(parts)
 
 
-def _exactness(source: Source, events: int, pattern: str) -> list[dict[str, Any]]:
-    """For each number of kept values: how often top-k and sampling are exact, and how far they are off."""
+def _exactness(source: ValueSource, events: int, pattern: str) -> list[dict[str, Any]]:
+    """Return, per tail size, how often top-k and sampling are exact, and their errors."""
     size = 10 * _PATTERN_PERIOD
     count = min(source.most(events) // size, _PATTERN_WINDOWS)
     values = source.values(count * size).reshape(count, size)
@@ -124,63 +124,65 @@ def _exactness(source: Source, events: int, pattern: str) -> list[dict[str, Any]
     windows = Windows(size, _PATTERN_PERIOD, stream.size, every=10)
     truth = np.array([exact(window, QUANTILES[1:])[0] for window in values])
     rows = []
-    for kept in _KEPT:
-        # too few tail values for the burst detector, so the operator answers by top-k
-        query = Query.paper(size, _PATTERN_PERIOD, QUANTILES[1:], FewK(fraction=kept / 10))
+    for tail_size in _TAIL_SIZES:
+        # too few tail values for the burst detector, so the operator uses top-k
+        query = Query.paper(size, _PATTERN_PERIOD, QUANTILES[1:], FewK(fraction=tail_size / 10))
         answers = {"top-k": Operator(query).push(stream).values(QUANTILES[1])[::10]}
         for offset in OFFSETS:
-            answers[offset] = interval_sampled(stream, windows, QUANTILES[1], kept / 10, offset)
-        row: dict[str, Any] = {"kept": kept, "windows": count}
-        for name, found in answers.items():
-            off = np.abs(found - truth)[truth != 0] / np.abs(truth[truth != 0])
-            row[name] = [float(np.mean(found == truth)), 100 * float(off.mean()) if off.size else None]
+            answers[offset] = interval_sampled(stream, windows, QUANTILES[1], tail_size / 10, offset)
+        row: dict[str, Any] = {"kept": tail_size, "windows": count}
+        for name, estimates in answers.items():
+            off = np.abs(estimates - truth)[truth != 0] / np.abs(truth[truth != 0])
+            row[name] = [float(np.mean(estimates == truth)), 100 * float(off.mean()) if off.size else None]
         rows.append(row)
     return rows
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
-    tables = [_errors(found, scale, own)]
-    patterns = {pattern: found[f"pattern-{pattern}"] for pattern in PATTERNS if f"pattern-{pattern}" in found}
-    plots = [_bars(found, scale, own)]
-    findings = _findings(found, own)
+def _outcome(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Outcome:
+    tables = [_errors(measurements, scale, own)]
+    patterns = {
+        pattern: measurements[f"pattern-{pattern}"] for pattern in PATTERNS if f"pattern-{pattern}" in measurements
+    }
+    plots = [_bars(measurements, scale, own)]
+    findings = _findings(measurements, own)
     if patterns:
         tables.append(_pattern_table(patterns))
         series = [
             Series(pattern, [row["kept"] for row in rows], [100 * row["top-k"][0] for row in rows])
             for pattern, rows in patterns.items()
         ]
-        plots.append(Plot("Windows that top-k answers exactly", "values kept of each sub-window", "%", series))
+        plots.append(Plot("Windows that top-k answers exactly", "values stored per sub-window", "%", series))
         findings += _pattern_findings(patterns)
-    return Outcome(tables, plots, findings, _claims(found) if own is None else ())
+    return Outcome(tables, plots, findings, _claims(measurements) if own is None else ())
 
 
 def _kinds() -> list[tuple[str, str, float]]:
-    """Key of the piece, what the reader sees, fraction."""
+    """Return the key of the piece, its title and the fraction."""
     kinds = [("none", "no samples", 0.0)]
     kinds += [(f"{offset}-{f}", f"fraction {f}, offset {offset}", f) for f in FRACTIONS for offset in OFFSETS]
     return [*kinds, ("default", "AOMG (default)", 0.0)]
 
 
-def _errors(found: Found, scale: Scale, own: Source | None) -> Table:
-    columns = [Column("period"), Column("samples"), Column("")]
+def _errors(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Table:
+    columns = [TableColumn("period"), TableColumn("samples"), TableColumn("")]
     for quantile in QUANTILES:
         columns += [
-            Column(f"Q{quantile}", 2, "%"),
-            Column(f"Q{quantile} worst", 2, "%"),
-            Column(f"Q{quantile} entries"),
+            TableColumn(f"Q{quantile}", 2, "%"),
+            TableColumn(f"Q{quantile} worst", 2, "%"),
+            TableColumn(f"Q{quantile} entries"),
         ]
-    columns += [Column("variables"), Column("windows by sample-k")]
+    columns += [TableColumn("variables"), TableColumn("windows by sample-k")]
     rows: list[list[Cell]] = []
     for name, parts in SUB_WINDOWS.items():
         windows = _windows(own, parts, scale)
         for kind, title, fraction in _kinds():
-            at = found[f"{name}-{kind}"]
+            measurement = measurements[f"{name}-{kind}"]
             row: list[Cell] = [windows.period, title, "here"]
             for q, quantile in enumerate(QUANTILES):
                 entries = parts * sample_sizes(windows, quantile, fraction)[2] if fraction else 0
-                row += [at["value_error"][q], at["worst_value_error"][q], entries]
-            used = at["methods"][-1].get("sample-k", 0)
-            rows.append([*row, at["variables"], f"{used} of {at['windows']}"])
+                row += [measurement["value_error"][q], measurement["worst_value_error"][q], entries]
+            used = measurement["methods"][-1].get("sample-k", 0)
+            rows.append([*row, measurement["variables"], f"{used} of {measurement['windows']}"])
             if own is None and (name, fraction) in PAPER and kind in ("none", f"paper-{fraction}"):
                 low, low_entries, high, high_entries = PAPER[name, fraction]
                 paper: list[Cell] = [windows.period, title, "paper", low, None, low_entries, high, None, high_entries]
@@ -194,17 +196,17 @@ def _errors(found: Found, scale: Scale, own: Source | None) -> Table:
     return Table(f"Value errors in bursts: {title}, one burst in every window", columns, rows, note)
 
 
-def _raised(own: Source | None) -> int:
+def _raised(own: ValueSource | None) -> int:
     return int(_size(own) * 0.001 + 1e-9) + 1
 
 
-def _bars(found: Found, scale: Scale, own: Source | None) -> Plot:
+def _bars(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Plot:
     titles = [title for _, title, _ in _kinds()]
     series = [
         Series(
             f"{_label(own, name)}, Q{quantile}",
             titles,
-            [found[f"{name}-{kind}"]["value_error"][q] for kind, _, _ in _kinds()],
+            [measurements[f"{name}-{kind}"]["value_error"][q] for kind, _, _ in _kinds()],
         )
         for name in SUB_WINDOWS
         for q, quantile in enumerate(QUANTILES)
@@ -213,80 +215,83 @@ def _bars(found: Found, scale: Scale, own: Source | None) -> Plot:
 
 
 def _pattern_table(patterns: dict[str, list[dict[str, Any]]]) -> Table:
-    columns = [Column("pattern"), Column("values in sub-windows"), Column("kept of each")]
+    columns = [TableColumn("pattern"), TableColumn("values in sub-windows"), TableColumn("stored of each")]
     for title in ("top-k", "sampling, offset paper", "sampling, offset rotate"):
-        columns += [Column(f"{title}: exact", 0, "%"), Column(f"{title}: error", 2, "%")]
+        columns += [TableColumn(f"{title}: exact", 0, "%"), TableColumn(f"{title}: error", 2, "%")]
     rows: list[list[Cell]] = []
-    for pattern, found in patterns.items():
-        for row in found:
+    for pattern, pattern_rows in patterns.items():
+        for row in pattern_rows:
             cells: list[Cell] = [pattern, " + ".join(map(str, PATTERNS[pattern])), row["kept"]]
             for name in ("top-k", *OFFSETS):
                 cells += [100 * row[name][0], row[name][1]]
             rows.append(cells)
     count = next(iter(patterns.values()))[0]["windows"]
     note = f"{count} windows of ten sub-windows; the tenth largest value decides. E2 and E3 are ours."
-    return Table("Where the largest ten values are, and how many each sub-window must keep", columns, rows, note)
+    return Table("Where the largest ten values are, and how many each sub-window must store", columns, rows, note)
 
 
-def _findings(found: Found, own: Source | None) -> list[str]:
+def _findings(measurements: Measurements, own: ValueSource | None) -> list[str]:
     findings = []
     if own is not None:
         findings.append(
-            f"The bursts are not yours: in every window of {_size(own):,} values, the largest {_raised(own)} of one "
-            "sub-window are multiplied by ten, as the paper does it."
+            f"The bursts are injected: in every window of {_size(own):,} values, the largest {_raised(own)} of one "
+            "sub-window are multiplied by ten, as in the paper."
         )
     for name in SUB_WINDOWS:
-        none, default, label = found[f"{name}-none"], found[f"{name}-default"], _label(own, name)
+        none, default, label = measurements[f"{name}-none"], measurements[f"{name}-default"], _label(own, name)
         parts = [f"{label}: without samples {_both(none)}"]
         for fraction in FRACTIONS:
             parts += [
-                f"with fraction {fraction} {_both(found[f'{name}-{o}-{fraction}'])} (offset {o})" for o in OFFSETS
+                f"with fraction {fraction} {_both(measurements[f'{name}-{o}-{fraction}'])} (offset {o})"
+                for o in OFFSETS
             ]
         findings.append(f"{'; '.join(parts)}; AOMG (default) {_both(default)}.")
         better = [
             (fraction, quantile)
             for fraction in FRACTIONS
             for q, quantile in enumerate(QUANTILES)
-            if _error(found, name, f"rotate-{fraction}", q) < _error(found, name, f"paper-{fraction}", q)
+            if _error(measurements, name, f"rotate-{fraction}", q) < _error(measurements, name, f"paper-{fraction}", q)
         ]
         listed = ", ".join(f"Q{quantile} at {fraction}" for fraction, quantile in better)
         findings.append(
-            f"{label}: moving the start of the sampling is nearer the truth for {listed}."
+            f"{label}: moving the start of the sampling reduces the error of {listed}."
             if better
-            else f"{label}: moving the start of the sampling is nowhere nearer the truth."
+            else f"{label}: moving the start of the sampling reduces no error."
         )
         hurt = [
-            q for i, q in enumerate(QUANTILES) if _error(found, name, "paper-0.1", i) > (none["value_error"][i] or 0)
+            q
+            for i, q in enumerate(QUANTILES)
+            if _error(measurements, name, "paper-0.1", i) > (none["value_error"][i] or 0)
         ]
         if own is None:
-            findings += _differences(found, name)
+            findings += _differences(measurements, name)
         if hurt:
             findings.append(
-                f"{label}: sampling at 0.1 as the paper does makes {' and '.join(f'Q{q}' for q in hurt)} worse."
+                f"{label}: sampling at 0.1, as in the paper, makes {' and '.join(f'Q{q}' for q in hurt)} worse."
             )
     return findings
 
 
-def _differences(found: Found, name: str) -> list[str]:
+def _differences(measurements: Measurements, name: str) -> list[str]:
     pairs = [
         Pair(
             f"Q{quantile} at fraction {fraction}",
-            _error(found, name, f"paper-{fraction}" if fraction else "none", q),
+            _error(measurements, name, f"paper-{fraction}" if fraction else "none", q),
             PAPER[name, fraction][2 * q],
         )
         for fraction in (0.0, *FRACTIONS)
         for q, quantile in enumerate(QUANTILES)
     ]
-    why = "What a burst raises here is a tail that is drawn; the paper does not print its own."
+    why = "The tail that a burst raises is generated here; the paper does not print its own."
     return differences(f"{name}, sampled as in the paper", pairs, why=why)
 
 
-def _both(at: dict[str, Any]) -> str:
-    return " / ".join("-" if error is None else f"{error:.2f}" for error in at["value_error"]) + " %"
+def _both(measurement: dict[str, Any]) -> str:
+    return " / ".join("-" if error is None else f"{error:.2f}" for error in measurement["value_error"]) + " %"
 
 
-def _error(found: Found, name: str, kind: str, q: int) -> float:
-    return float(found[f"{name}-{kind}"]["value_error"][q] or 0)
+def _error(measurements: Measurements, name: str, kind: str, q: int) -> float:
+    return float(measurements[f"{name}-{kind}"]["value_error"][q] or 0)
 
 
 def _pattern_findings(patterns: dict[str, list[dict[str, Any]]]) -> list[str]:
@@ -294,21 +299,25 @@ def _pattern_findings(patterns: dict[str, list[dict[str, Any]]]) -> list[str]:
     for pattern, rows in patterns.items():
         enough = [row["kept"] for row in rows if row["top-k"][0] == 1]
         needs.append(f"{pattern} {min(enough)}" if enough else f"{pattern} more than {rows[-1]['kept']}")
-    findings = [f"Values that each sub-window must keep for top-k to be exact in all windows: {', '.join(needs)}."]
+    findings = [f"Values that each sub-window must store for top-k to be exact in all windows: {', '.join(needs)}."]
     half = {pattern: next(row for row in rows if row["kept"] == 5) for pattern, rows in patterns.items()}
     for name, title in (("top-k", "the largest five"), *((o, f"every second, offset {o},") for o in OFFSETS)):
         offs = ", ".join(f"{pattern} {row[name][1] or 0:.1f} %" for pattern, row in half.items())
-        findings.append(f"Keeping {title} of each sub-window's ten is off by {offs}.")
+        findings.append(f"Storing {title} of each sub-window's ten gives errors of {offs}.")
     return findings
 
 
-def _claims(found: Found) -> list[Claim]:
-    damaged = [_error(found, "16K", "none", 1), _error(found, "4K", "none", 1), _error(found, "4K", "none", 0)]
-    spared = _error(found, "16K", "none", 0)
-    fine = [_error(found, name, "paper-0.1", 0) for name in SUB_WINDOWS]
-    saved = [_error(found, name, "paper-0.5", 1) for name in SUB_WINDOWS]
-    few = [_error(found, name, "paper-0.1", 1) for name in SUB_WINDOWS]
-    rotated = [_error(found, name, "rotate-0.5", 1) for name in SUB_WINDOWS]
+def _claims(measurements: Measurements) -> list[Claim]:
+    damaged = [
+        _error(measurements, "16K", "none", 1),
+        _error(measurements, "4K", "none", 1),
+        _error(measurements, "4K", "none", 0),
+    ]
+    spared = _error(measurements, "16K", "none", 0)
+    fine = [_error(measurements, name, "paper-0.1", 0) for name in SUB_WINDOWS]
+    saved = [_error(measurements, name, "paper-0.5", 1) for name in SUB_WINDOWS]
+    few = [_error(measurements, name, "paper-0.1", 1) for name in SUB_WINDOWS]
+    rotated = [_error(measurements, name, "rotate-0.5", 1) for name in SUB_WINDOWS]
     beside = f"with offset rotate it is {_pair(rotated)} %"
     return [
         Claim(
@@ -322,7 +331,9 @@ def _claims(found: Found) -> list[Claim]:
             "0.14 / 0.43 %",
             f"{_pair(fine)} %",
             max(fine) < 1,
-            "" if max(fine) < 1 else "sampling that ends every interval reads too low, more so with more sub-windows",
+            ""
+            if max(fine) < 1
+            else "sampling at the end of every interval reads too low, the more so with more sub-windows",
         ),
         Claim(
             "bursts: Q0.999 needs a higher sampling rate than fraction 0.1",
@@ -331,7 +342,8 @@ def _claims(found: Found) -> list[Claim]:
             min(few) > AIM and max(saved) < min(few),
             ""
             if min(few) > AIM and max(saved) < min(few)
-            else f"fraction 0.1 is within {AIM:g} % here" + (", and 0.5 nearer still" if max(saved) < min(few) else ""),
+            else f"fraction 0.1 is within {AIM:g} % here"
+            + (", and 0.5 is more accurate still" if max(saved) < min(few) else ""),
         ),
         Claim(
             "bursts: fraction 0.5 is enough for Q0.999 at 16K and 4K",
@@ -350,7 +362,7 @@ def _pair(errors: list[float]) -> str:
 EXPERIMENT = Experiment(
     "bursts",
     "Bursty tails and sample-k merging",
-    "What remains of the high quantiles when one sub-window holds the window's tail?",
+    "How accurate are high quantiles if one sub-window has the whole tail of the window?",
     "Section 6.3, Table 4; section 5.1, the patterns E1 to E4",
     _pieces,
     _outcome,

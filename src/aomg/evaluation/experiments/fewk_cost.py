@@ -1,17 +1,17 @@
-"""What few-k merging costs: throughput and error of paper mode at 100K by 1K, with no, some and all of the tail."""
+"""The cost of few-k merging: throughput and error of paper mode at 100K by 1K, with no, some and all of the tail."""
 
 from functools import partial
 from typing import Any
 
 from aomg import FewK
-from aomg.evaluation.experiment import Experiment, Found, Piece
+from aomg.evaluation.experiment import Experiment, Measurements, Piece
 from aomg.evaluation.measure.accuracy import Windows, measure
 from aomg.evaluation.measure.contenders import Contender, default_aomg, paper_aomg
 from aomg.evaluation.measure.differences import Pair, differences
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.measure.speed import course_of, race
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 
 SIZE, PERIOD = 100_000, 1_000
 HIGH = ("0.99", "0.999")
@@ -26,32 +26,32 @@ def _title(fraction: float, high: str) -> str:
 
 
 def _contenders() -> dict[str, Contender]:
-    """Paper mode without few-k, with tails for 0.999 alone (the paper's top-k) and from 0.99 on, and the default."""
-    found = {WITHOUT: paper_aomg(title=WITHOUT)}
+    """Return paper mode without few-k, with tails for 0.999 (the paper's top-k) and from 0.99 on, and the default."""
+    by_title = {WITHOUT: paper_aomg(title=WITHOUT)}
     for high in reversed(HIGH):
         for fraction in PAPER_COST:
             title = _title(fraction, high)
-            found[title] = paper_aomg(FewK(fraction=fraction, high=float(high)), title)
-    return found | {DEFAULT: default_aomg(DEFAULT)}
+            by_title[title] = paper_aomg(FewK(fraction=fraction, high=float(high)), title)
+    return by_title | {DEFAULT: default_aomg(DEFAULT)}
 
 
-def _source(own: Source | None) -> Source:
+def _source(own: ValueSource | None) -> ValueSource:
     return own if own is not None else of_stream("pingmesh")
 
 
-def _speeds(source: Source, scale: Scale) -> dict[str, Any]:
+def _speeds(source: ValueSource, scale: Scale) -> dict[str, Any]:
     course = course_of(scale, source, *source.window(SIZE, PERIOD))
     return race(list(_contenders().values()), source, course, scale.rounds)
 
 
-def _errors(source: Source, scale: Scale) -> dict[str, Any]:
+def _errors(source: ValueSource, scale: Scale) -> dict[str, Any]:
     size, period = source.window(SIZE, PERIOD)
     events = source.most(scale.events)
     windows = Windows(size, period, events, max((events - size) // period // MOST_WINDOWS, 1))
     return {title: measure(contender, source, windows, HIGH) for title, contender in _contenders().items()}
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     source = _source(own)
     return [
         Piece(f"{source.name}-speed", partial(_speeds, source, scale), 6.0 * scale.rounds),
@@ -59,18 +59,18 @@ def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
     ]
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Outcome:
     source = _source(own)
-    speeds, errors = found[f"{source.name}-speed"], found[f"{source.name}-error"]
-    cost = {title: 100 * (1 - told["best"] / speeds[WITHOUT]["best"]) for title, told in speeds.items()}
+    speeds, errors = measurements[f"{source.name}-speed"], measurements[f"{source.name}-error"]
+    cost = {title: 100 * (1 - speed["best"] / speeds[WITHOUT]["best"]) for title, speed in speeds.items()}
     rows: list[list[Any]] = []
     printed = {_title(fraction, "0.999"): fraction for fraction in PAPER_COST}
-    for title, told in speeds.items():
+    for title, speed in speeds.items():
         fraction = printed.get(title)
         rows.append(
             [
                 title,
-                told["best"],
+                speed["best"],
                 cost[title] if title not in (WITHOUT, DEFAULT) else None,
                 PAPER_COST.get(fraction) if fraction and own is None else None,
                 *errors[title]["value_error"],
@@ -79,19 +79,19 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
             ]
         )
     columns = [
-        Column("few-k merging"),
-        Column("throughput", 2, "M events/s"),
-        Column("cost", 1, "%"),
-        Column("cost, paper", 1, "%"),
-        Column("error at 0.99", 2, "%"),
-        Column("error at 0.999", 2, "%"),
-        Column("error at 0.999, paper", 2, "%"),
-        Column("variables"),
+        TableColumn("few-k merging"),
+        TableColumn("throughput", 2, "M events/s"),
+        TableColumn("cost", 1, "%"),
+        TableColumn("cost, paper", 1, "%"),
+        TableColumn("error at 0.99", 2, "%"),
+        TableColumn("error at 0.999", 2, "%"),
+        TableColumn("error at 0.999, paper", 2, "%"),
+        TableColumn("variables"),
     ]
     size, period = source.window(SIZE, PERIOD)
     note = (
-        "Tails from 0.999 is what the paper describes: at 1K, Q0.99 needs no top-k. A sub-window also keeps as many "
-        "samples, for bursts, which the paper's figure may not include. The default has no few-k lists."
+        "The paper describes tails from 0.999: at 1K, Q0.99 needs no top-k. A sub-window also stores as many samples "
+        "for bursts, which the paper's figure may not include. The default has no few-k lists."
     )
     with_tails = list(printed)
     findings = [
@@ -106,8 +106,8 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
             Pair(f"throughput at fraction {f:g}", cost[_title(f, "0.999")], paper, 1) for f, paper in PAPER_COST.items()
         ]
         why = (
-            "Samples for bursts are kept besides the top-k lists, which the paper's figure may not include, and what "
-            "they are added to is faster here than a tree is: the same work is a larger share of it."
+            "Samples for bursts are stored in addition to the top-k lists, which the paper's figure may not include. "
+            "And our paper mode is faster than a tree, so the same extra work is a larger share of its time."
         )
         findings += differences("Cost of few-k merging", pairs, why=why)
     names = list(speeds)
@@ -133,22 +133,23 @@ def _listed(cost: dict[str, float], titles: list[str]) -> str:
 
 def _error(measured: dict[str, Any]) -> str:
     error = measured["value_error"][-1]
-    return f"{error:.2f} %" if error is not None else "none that is relative"
+    return f"{error:.2f} %" if error is not None else "no relative error"
 
 
-def _claims(cost: dict[str, float], errors: Found) -> list[Claim]:
+def _claims(cost: dict[str, float], errors: Measurements) -> list[Claim]:
     claims = []
     for fraction, paper in PAPER_COST.items():
-        found = round(cost[_title(fraction, "0.999")], 1)  # to the digits that the paper prints
+        percent = round(cost[_title(fraction, "0.999")], 1)  # to the digits that the paper prints
         claims.append(
             Claim(
                 f"fewk_cost: throughput that few-k merging costs at fraction {fraction:g}",
                 f"{paper} %",
-                f"{found:.1f} %",
-                found <= paper,
+                f"{percent:.1f} %",
+                percent <= paper,
                 ""
-                if found <= paper
-                else "samples for bursts are kept besides the top-k lists, which the paper's figure may not include",
+                if percent <= paper
+                else "samples for bursts are stored in addition to the top-k lists, which the paper's figure may not "
+                "include",
             )
         )
     for fraction, paper in PAPER_ERROR.items():
@@ -161,8 +162,8 @@ def _claims(cost: dict[str, float], errors: Found) -> list[Claim]:
 
 EXPERIMENT = Experiment(
     "fewk_cost",
-    "What few-k merging costs",
-    "How much throughput goes into a better 0.999-quantile?",
+    "The cost of few-k merging",
+    "How much throughput does a better 0.999-quantile cost?",
     "Section 6.3, Throughput",
     _pieces,
     _outcome,

@@ -1,4 +1,4 @@
-"""Ours: what the envelope is for. The worst window with it and without, and how wide low..high is."""
+"""Our question: the worst window with the envelope and without it, and the width of low..high."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from aomg import FewK, Operator
-from aomg.evaluation.experiment import Experiment, Found, Piece
+from aomg.evaluation.experiment import Experiment, Measurements, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
 from aomg.evaluation.measure.contenders import Contender, default_aomg, paper_aomg
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, Values, of_stream
-from aomg.evaluation.outcome import Cell, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import Values, ValueSource, of_stream
+from aomg.evaluation.outcome import Cell, Outcome, Plot, Series, Table, TableColumn
 
 SIZE, PERIOD, SMALL_PERIOD = 131_072, 16_384, 4_096
 _LEVELS = 7  # decades
-_LEAST = 1e-4  # percent: where no error at all is drawn
+_LEAST = 1e-4  # percent: zero is drawn here
 
 
 def contenders() -> list[Contender]:
-    """With the envelope; the same without; and as the paper has it, with few-k merging and without."""
+    """Return AOMG with the envelope, without it, and as in the paper, with few-k merging and without."""
     return [
         default_aomg("with envelope"),
         default_aomg("without envelope", guarantee=False),
@@ -32,15 +32,15 @@ def contenders() -> list[Contender]:
 
 @dataclass(frozen=True)
 class Case:
-    """A stream, and the window that it is asked with."""
+    """A stream and its window."""
 
-    source: Source
+    source: ValueSource
     size: int = SIZE
     period: int = PERIOD
 
 
 def decades(events: int, start: int) -> Values:
-    """Values of one decade in each sub-window, drawn anew for the next: the sub-windows have nothing in common."""
+    """Generate values of one random decade per sub-window: sub-windows have nothing in common."""
 
     def sub_window(number: int) -> Values:
         random = np.random.default_rng([20, number])
@@ -50,9 +50,9 @@ def decades(events: int, start: int) -> Values:
 
 
 def steps(events: int, start: int) -> Values:
-    """Five values, two decades apart, whose shares end at the asked quantiles: chance decides which one is asked for.
+    """Generate five values, two decades apart, whose shares end at the quantiles, so that chance decides the quantile.
 
-    Every sub-window is drawn alike and independently, so only the density at the quantile, which is none, is unusual.
+    All sub-windows have the same distribution and are independent; only the density at the quantile, zero, is unusual.
     """
 
     def sub_window(number: int) -> Values:
@@ -68,8 +68,8 @@ def _by_sub_windows(sub_window: Callable[[int], Values], events: int, start: int
     return values[start - first * PERIOD :][:events]
 
 
-def cases(own: Source | None) -> list[Case]:
-    """Streams that are not alike from one sub-window to the next; or one's own."""
+def cases(own: ValueSource | None) -> list[Case]:
+    """Return streams whose sub-windows differ, or the user's data."""
     if own is not None:
         return [Case(own, *own.window(SIZE, PERIOD))]
     bursts = [(factor, period) for period in (PERIOD, SMALL_PERIOD) for factor in (2, 10, 100)]
@@ -80,29 +80,29 @@ def cases(own: Source | None) -> list[Case]:
         Case(of_stream("drift", day=SIZE, swing=0.9)),
         Case(of_stream("ar1", psi=0.5)),
         Case(of_stream("ar1", psi=0.9)),
-        Case(Source("decades", "Decades that jump", decades)),
-        Case(Source("steps", "Steps at the quantiles", steps)),
+        Case(ValueSource("decades", "Decades that jump", decades)),
+        Case(ValueSource("steps", "Steps at the quantiles", steps)),
     ]
 
 
 def _measured(case: Case, contender: Contender, events: int) -> dict[str, Any]:
-    """What `measure` says, and the guarantee in percent; None if there is none."""
-    found = measure(contender, case.source, Windows(case.size, case.period, events))
+    """Return the result of `measure`, and the guarantee in percent, None if there is none."""
+    measurement = measure(contender, case.source, Windows(case.size, case.period, events))
     operator = contender.start(case.size, case.period, QUANTILES)
-    asked = operator.query.guarantee if isinstance(operator, Operator) else None
-    return {**found, "guarantee": None if asked is None else 100 * asked}
+    guarantee = operator.query.guarantee if isinstance(operator, Operator) else None
+    return {**measurement, "guarantee": None if guarantee is None else 100 * guarantee}
 
 
 def _name(case: Case, contender: Contender) -> str:
     return f"{case.source.name}-{contender.title.replace(', ', '-').replace(' ', '-')}"
 
 
-def _events(source: Source, scale: Scale) -> int:
-    """A file is read to its end whatever the scale: its worst window may be the last. Streams have no end."""
+def _events(source: ValueSource, scale: Scale) -> int:
+    """Return the number of events. A file is read completely at every scale: its worst window may be the last."""
     return source.size or scale.events
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     return [
         Piece(_name(case, contender), partial(_measured, case, contender, events), 0.3 * events / 1e6)
         for case in cases(own)
@@ -119,13 +119,13 @@ def _share(parts: list[int], of: list[int]) -> str:
     return f"{sum(parts):,} of {sum(of):,}"
 
 
-def _exact_share(told: Found) -> float:
-    """Percent of the answers that were certified exact (to their code)."""
-    exact = sum(methods.get("exact", 0) for methods in told["methods"])
-    return float(100 * exact / max(told["windows"] * len(told["methods"]), 1))
+def _exact_share(measurement: Measurements) -> float:
+    """Return the percentage of answers that were certified exact (to their code)."""
+    exact = sum(methods.get("exact", 0) for methods in measurement["methods"])
+    return float(100 * exact / max(measurement["windows"] * len(measurement["methods"]), 1))
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Outcome:
     errors: list[list[Cell]] = []
     intervals: list[list[Cell]] = []
     worst: dict[str, dict[str, float | None]] = {contender.title: {} for contender in contenders()}
@@ -133,22 +133,22 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     broken = []
     for case in cases(own):
         for contender in contenders():
-            told = found[_name(case, contender)]
-            here: list[Cell] = [case.source.title, case.period, contender.title]
-            errors.append([*here, *told["value_error"], *told["worst_value_error"]])
-            kept = _share(told["intervals_kept"], told["intervals"])
-            widths = [_mean(told["interval_width"]), _most(told["worst_interval_width"])]
-            top = _most(told["worst_value_error"])
-            intervals.append([*here, told["guarantee"], top, *widths, kept, _exact_share(told)])
+            measurement = measurements[_name(case, contender)]
+            labels: list[Cell] = [case.source.title, case.period, contender.title]
+            errors.append([*labels, *measurement["value_error"], *measurement["worst_value_error"]])
+            contained = _share(measurement["intervals_kept"], measurement["intervals"])
+            widths = [_mean(measurement["interval_width"]), _most(measurement["worst_interval_width"])]
+            top = _most(measurement["worst_value_error"])
+            intervals.append([*labels, measurement["guarantee"], top, *widths, contained, _exact_share(measurement)])
             worst[contender.title][case.source.title] = top
             width[contender.title][case.source.title] = widths[0]
-            if told["intervals_kept"] != told["intervals"]:
-                broken.append(f"{case.source.title}, {contender.title}: {kept}")
-    where = [Column("stream"), Column("period"), Column("AOMG")]
+            if measurement["intervals_kept"] != measurement["intervals"]:
+                broken.append(f"{case.source.title}, {contender.title}: {contained}")
+    where = [TableColumn("stream"), TableColumn("period"), TableColumn("AOMG")]
     tables = [
         Table(
             "Value error with and without the envelope",
-            [*where, *(Column(f"{kind} Q{q}", 3, "%") for kind in ("mean", "worst") for q in QUANTILES)],
+            [*where, *(TableColumn(f"{kind} Q{q}", 3, "%") for kind in ("mean", "worst") for q in QUANTILES)],
             errors,
             f"Mean and worst over the windows, of {_events(cases(own)[0].source, scale):,} values each.",
         ),
@@ -156,12 +156,12 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
             "The interval low..high",
             [
                 *where,
-                Column("guarantee", 1, "%"),
-                Column("worst error", 2, "%"),
-                Column("mean width", 2, "%"),
-                Column("worst width", 1, "%"),
-                Column("exact value inside"),
-                Column("certified exact", 1, "%"),
+                TableColumn("guarantee", 1, "%"),
+                TableColumn("worst error", 2, "%"),
+                TableColumn("mean width", 2, "%"),
+                TableColumn("worst width", 1, "%"),
+                TableColumn("exact value inside"),
+                TableColumn("certified exact", 1, "%"),
             ],
             intervals,
             "Over all windows and quantiles. The width is in percent of the exact value. Certified exact: the operator "
@@ -176,10 +176,10 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
         )
         if any(number is not None for by_stream in by_title.values() for number in by_stream.values())
     ]
-    findings = _findings(found, own, worst, broken)
+    findings = _findings(measurements, own, worst, broken)
     if own is not None:
-        windows, size = found[_name(cases(own)[0], contenders()[0])]["windows"], cases(own)[0].size
-        findings.insert(0, f"All {_events(own, scale):,} values are read, to the end: {windows:,} windows of {size:,}.")
+        windows, size = measurements[_name(cases(own)[0], contenders()[0])]["windows"], cases(own)[0].size
+        findings.insert(0, f"All {_events(own, scale):,} values are read: {windows:,} windows of {size:,}.")
     return Outcome(tables, plots, findings)
 
 
@@ -193,48 +193,50 @@ def _plot(title: str, y: str, by_title: dict[str, dict[str, float | None]]) -> P
         Series(title, list(by_stream), [None if n is None else max(n, _LEAST) for n in by_stream.values()])
         for title, by_stream in by_title.items()
     ]
-    return Plot(title, "", y, series, "bars", log_y=True, caption=f"What is zero is drawn at {_LEAST:g} %.")
+    return Plot(title, "", y, series, "bars", log_y=True, caption=f"Zero is drawn at {_LEAST:g} %.")
 
 
 def _findings(
-    found: Found, own: Source | None, worst: dict[str, dict[str, float | None]], broken: list[str]
+    measurements: Measurements, own: ValueSource | None, worst: dict[str, dict[str, float | None]], broken: list[str]
 ) -> list[str]:
     findings = []
     for contender in contenders():
         by_stream = {stream: error for stream, error in worst[contender.title].items() if error is not None}
         if not by_stream:
             continue
-        told = [found[_name(case, contender)] for case in cases(own)]
+        of_contender = [measurements[_name(case, contender)] for case in cases(own)]
         stream = max(by_stream, key=lambda name: by_stream[name])
-        asked = told[0]["guarantee"]
-        promise = "nothing is guaranteed" if asked is None else f"{asked:.3g} % is guaranteed"
-        exact = sum(_exact_share(one) for one in told) / len(told)
+        guarantee = of_contender[0]["guarantee"]
+        promise = "nothing is guaranteed" if guarantee is None else f"{guarantee:.3g} % is guaranteed"
+        exact = sum(_exact_share(measurement) for measurement in of_contender) / len(of_contender)
         findings.append(
-            f"AOMG {contender.title}: the worst window is off by {by_stream[stream]:.3g} % ({stream}); {promise}. "
-            f"{exact:.1f} % of the answers are certified exact."
+            f"AOMG {contender.title}: the worst window has an error of {by_stream[stream]:.3g} % ({stream}); {promise}."
+            f" {exact:.1f} % of the answers are certified exact."
         )
-    everything = [found[_name(case, contender)] for case in cases(own) for contender in contenders()]
-    total = sum(sum(told["intervals"]) for told in everything)
+    everything = [measurements[_name(case, contender)] for case in cases(own) for contender in contenders()]
+    total = sum(sum(of_contender["intervals"]) for of_contender in everything)
     if broken:
-        findings.append(f"The exact value was outside of low..high, which must never be: {'; '.join(broken)}.")
+        findings.append(f"The exact value was outside of low..high, which must never happen: {'; '.join(broken)}.")
     else:
         findings.append(f"The exact value was inside low..high in all {total:,} answers.")
     enveloped, *others = [contender.title for contender in contenders()]
     nearer = [
-        f"{stream}: {title} {other:.3g} % to {error:.3g} %"
+        f"{stream}: {title} {without:.3g} % to {error:.3g} %"
         for stream, error in worst[enveloped].items()
         for title in others
-        if error is not None and (other := worst[title][stream]) is not None and other < error
+        if error is not None and (without := worst[title][stream]) is not None and without < error
     ]
     if nearer:
-        findings.append(f"The worst window is nearer without the envelope on some streams. {'; '.join(nearer)}.")
+        findings.append(
+            f"The worst window has a smaller error without the envelope on some streams. {'; '.join(nearer)}."
+        )
     return findings
 
 
 EXPERIMENT = Experiment(
     "guarantee",
-    "The guarantee: the worst window, with the envelope and without",
-    "How wrong can an answer be when sub-windows are not alike, and what does the interval say then?",
+    "The guarantee: the worst window with the envelope and without it",
+    "How large can the error be if sub-windows differ, and does the interval contain the exact value?",
     "",
     _pieces,
     _outcome,

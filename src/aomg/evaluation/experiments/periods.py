@@ -1,26 +1,26 @@
-"""What the period does to the mean: errors without few-k merging, from two sub-windows in a window to 128."""
+"""The effect of the period on the mean: errors without few-k merging, for 2 to 128 sub-windows per window."""
 
 from functools import partial
 
-from aomg.evaluation.experiment import Experiment, Found, Piece
+from aomg.evaluation.experiment import Experiment, Measurements, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
 from aomg.evaluation.measure.contenders import default_aomg, paper_aomg
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
-from aomg.evaluation.outcome import Cell, Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import ValueSource, of_stream
+from aomg.evaluation.outcome import Cell, Claim, Outcome, Plot, Series, Table, TableColumn
 
 SIZE = 131_072
 SUB_WINDOWS = (2, 4, 8, 16, 32, 64, 128)
-AIM = 5.0  # percent, what the paper's monitor takes as adequate
+AIM = 5.0  # percent, adequate for the paper's monitor
 PAPER_TAIL = 18.93
 _MEAN, _DEFAULT = "mean", "default"
 
 
-def _size(source: Source) -> int:
+def _size(source: ValueSource) -> int:
     return source.window(SIZE, SIZE // SUB_WINDOWS[-1])[0]
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     source = own or of_stream("pingmesh")
     events, size = source.most(scale.events), _size(source)
     pieces = []
@@ -31,47 +31,60 @@ def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
     return pieces
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Outcome:
     source = own or of_stream("pingmesh")
     size = _size(source)
-    columns = [Column("period"), Column("windows")]
-    columns += [Column(f"Q{quantile}", 3, "%") for quantile in QUANTILES]
-    columns += [Column(f"Q{QUANTILES[-1]} worst", 2, "%"), Column(f"Q{QUANTILES[-1]} bias", 2, "%")]
+    columns = [TableColumn("period"), TableColumn("windows")]
+    columns += [TableColumn(f"Q{quantile}", 3, "%") for quantile in QUANTILES]
+    columns += [TableColumn(f"Q{QUANTILES[-1]} worst", 2, "%"), TableColumn(f"Q{QUANTILES[-1]} bias", 2, "%")]
     tables = []
     for name, title in ((_MEAN, "The mean of the sub-windows' quantiles, raw values"), (_DEFAULT, "AOMG (default)")):
         rows: list[list[Cell]] = []
         for parts in SUB_WINDOWS:
-            at = found[f"{name}-{parts}"]
-            rows.append([size // parts, at["windows"], *at["value_error"], at["worst_value_error"][-1], at["bias"][-1]])
+            measurement = measurements[f"{name}-{parts}"]
+            rows.append(
+                [
+                    size // parts,
+                    measurement["windows"],
+                    *measurement["value_error"],
+                    measurement["worst_value_error"][-1],
+                    measurement["bias"][-1],
+                ]
+            )
         tables.append(Table(f"{title}: value errors on {source.title}, window {size:,}", columns, rows))
     periods = [size // parts for parts in SUB_WINDOWS]
-    means = [[found[f"{_MEAN}-{parts}"]["value_error"][q] for parts in SUB_WINDOWS] for q in range(len(QUANTILES))]
+    means = [
+        [measurements[f"{_MEAN}-{parts}"]["value_error"][q] for parts in SUB_WINDOWS] for q in range(len(QUANTILES))
+    ]
     series = [Series(f"Q{quantile}", periods, means[q]) for q, quantile in enumerate(QUANTILES)]
-    last = [found[f"{_DEFAULT}-{parts}"]["value_error"][-1] for parts in SUB_WINDOWS]
+    last = [measurements[f"{_DEFAULT}-{parts}"]["value_error"][-1] for parts in SUB_WINDOWS]
     series.append(Series(f"Q{QUANTILES[-1]}, AOMG (default)", periods, last, dashed=True))
     plot = Plot("Value error of the mean by period", "period", "value error (%)", series, log_x=True, log_y=True)
-    findings = _findings(found, size, means, last)
+    findings = _findings(measurements, size, means, last)
     if own is None:
         findings.append(
             f"The paper prints up to {PAPER_TAIL} % for Q{QUANTILES[-1]}, here it is {_most(means[-1]):.2f} %: the "
-            "stream's tail from 0.99 on is ours, and fits only the few numbers that the paper prints."
+            "stream's tail from 0.99 on is our choice, and fits only the few numbers that the paper prints."
         )
     return Outcome(tables, [plot], findings, _claims(means) if own is None else ())
 
 
-def _findings(found: Found, size: int, means: list[list[float | None]], last: list[float | None]) -> list[str]:
+def _findings(
+    measurements: Measurements, size: int, means: list[list[float | None]], last: list[float | None]
+) -> list[str]:
     tail = means[-1]
     late = [size // parts for parts, error in zip(SUB_WINDOWS, tail, strict=True) if (error or 0) > AIM]
     findings = [
-        f"The mean alone errs by {_most(means[0]):.2f} % at most at Q{QUANTILES[0]}, by {_most(means[1]):.2f} % at "
-        f"Q{QUANTILES[1]}, and by up to {_most(tail):.2f} % at Q{QUANTILES[-1]}.",
+        f"The errors of the mean alone are at most {_most(means[0]):.2f} % at Q{QUANTILES[0]}, {_most(means[1]):.2f} % "
+        f"at Q{QUANTILES[1]} and {_most(tail):.2f} % at Q{QUANTILES[-1]}.",
         f"Q{QUANTILES[-1]} misses the aim of {AIM:g} % at a period of {', '.join(f'{period:,}' for period in late)}."
         if late
         else f"Q{QUANTILES[-1]} keeps the aim of {AIM:g} % at every period.",
-        f"With its envelope and band, AOMG errs by {_most(last):.2f} % at most at Q{QUANTILES[-1]}, at any period.",
+        f"With its envelope and band, AOMG has an error of at most {_most(last):.2f} % at Q{QUANTILES[-1]}, at any "
+        "period.",
     ]
-    worst = [_most(found[f"{_MEAN}-{parts}"]["worst_value_error"]) for parts in SUB_WINDOWS]
-    findings.append(f"The worst single window of the mean is off by {max(worst):.1f} %.")
+    worst = [_most(measurements[f"{_MEAN}-{parts}"]["worst_value_error"]) for parts in SUB_WINDOWS]
+    findings.append(f"The worst single window of the mean has an error of {max(worst):.1f} %.")
     return findings
 
 
@@ -84,20 +97,20 @@ def _claims(means: list[list[float | None]]) -> list[Claim]:
             f"up to {PAPER_TAIL} %, above the aim of {AIM:g} %",
             f"up to {tail:.2f} %",
             tail > AIM,
-            "" if tail > AIM else "the tail of the stream here is drawn, and its mean stays within the aim",
+            "" if tail > AIM else "the tail of our stream is generated, and its mean stays within the aim",
         ),
     ]
 
 
 def _most(errors: list[float | None]) -> float:
-    """The largest; windows whose exact quantile is zero have no error."""
+    """Return the largest error; windows whose exact quantile is zero have none."""
     return max((error for error in errors if error is not None), default=0.0)
 
 
 EXPERIMENT = Experiment(
     "periods",
     "Errors without few-k merging, by period",
-    "How small may a sub-window be before the mean of its quantiles is wrong?",
+    "How small can a sub-window be before the mean of the quantiles becomes inaccurate?",
     "Section 6.3, figure of average relative errors",
     _pieces,
     _outcome,

@@ -1,4 +1,4 @@
-"""Redundancy: throughput, space and error of AOMG against the share of distinct values."""
+"""Throughput, space and error of AOMG by the share of distinct values."""
 
 from functools import partial
 from typing import Any
@@ -7,13 +7,13 @@ import numpy as np
 
 from aomg.core.codes import DigitsCodec
 from aomg.core.kernels.registers import REALS
-from aomg.evaluation.experiment import Experiment, Found, Piece
+from aomg.evaluation.experiment import Experiment, Measurements, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
 from aomg.evaluation.measure.contenders import Contender, default_aomg, paper_aomg
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, Values, of_stream
+from aomg.evaluation.measure.source import Values, ValueSource, of_stream
 from aomg.evaluation.measure.speed import course_of, race
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 
 SIZE, PERIOD = 100_000, 10_000
 DIGITS: tuple[int | None, ...] = (1, 2, 3, 4, 5, 6, None)
@@ -24,12 +24,12 @@ def _label(digits: int | None) -> str:
     return "raw" if digits is None else f"{digits}"
 
 
-def _sources(own: Source | None) -> list[Source]:
+def _sources(own: ValueSource | None) -> list[ValueSource]:
     return [own] if own is not None else [of_stream("pingmesh"), of_stream("normal")]
 
 
 def cut(values: Values, digits: int | None) -> Values:
-    """The values with all but their first significant digits set to zero, as doubles. O(n)."""
+    """Return the values with all but their first significant digits set to zero, as doubles. O(n)."""
     if digits is None:
         return values.astype(np.float64)
     codec = DigitsCodec(digits)
@@ -37,8 +37,8 @@ def cut(values: Values, digits: int | None) -> Values:
     return np.where(values < 0, high, low)
 
 
-def _cut_source(source: Source, digits: int | None) -> Source:
-    return Source(
+def _cut_source(source: ValueSource, digits: int | None) -> ValueSource:
+    return ValueSource(
         f"{source.name}-{_label(digits)}",
         source.title,
         lambda n, start: cut(source.take(n, start), digits),
@@ -50,24 +50,24 @@ def _default(digits: int | None) -> Contender:
     return default_aomg(_label(digits), digits=digits)
 
 
-def _speeds(source: Source, scale: Scale) -> dict[str, Any]:
-    """The default with each number of digits; and paper mode, which keeps all it gets, on values cut before."""
+def _speeds(source: ValueSource, scale: Scale) -> dict[str, Any]:
+    """Return the speed of the default with each number of digits, and of paper mode on truncated values."""
     size, period = source.window(SIZE, PERIOD)
     course = course_of(scale, source, size, period)
     default = race([_default(digits) for digits in DIGITS], source, course, scale.rounds)
     turns: dict[str, list[float]] = {_label(digits): [] for digits in DIGITS}
     for _ in range(scale.rounds):
         for digits in DIGITS:
-            found = race([paper_aomg()], _cut_source(source, digits), course, 1)
-            turns[_label(digits)].append(found[PAPER]["best"])
+            speed = race([paper_aomg()], _cut_source(source, digits), course, 1)
+            turns[_label(digits)].append(speed[PAPER]["best"])
     return {
-        "default": {label: told["best"] for label, told in default.items()},
+        "default": {label: speed["best"] for label, speed in default.items()},
         "paper": {label: max(speeds) for label, speeds in turns.items()},
     }
 
 
-def _space(source: Source, scale: Scale, digits: int | None) -> dict[str, Any]:
-    """What is live just before a sub-window closes, the share of distinct values in it, and the errors."""
+def _space(source: ValueSource, scale: Scale, digits: int | None) -> dict[str, Any]:
+    """Return the space just before a sub-window closes, its share of distinct values, and the errors."""
     size, period = source.window(SIZE, PERIOD)
     values = source.values(size + period - 1)
     default, paper = (contender.start(size, period, QUANTILES) for contender in (_default(digits), paper_aomg()))
@@ -85,50 +85,50 @@ def _space(source: Source, scale: Scale, digits: int | None) -> dict[str, Any]:
     }
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
-    found = []
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
+    planned = []
     for source in _sources(own):
-        found.append(Piece(f"{source.name}-speed", partial(_speeds, source, scale), 12.0 * scale.rounds))
+        planned.append(Piece(f"{source.name}-speed", partial(_speeds, source, scale), 12.0 * scale.rounds))
         for digits in DIGITS:
             space = partial(_space, source, scale, digits)
-            found.append(Piece(f"{source.name}-{_label(digits)}", space, scale.events / 1e6))
-    return found
+            planned.append(Piece(f"{source.name}-{_label(digits)}", space, scale.events / 1e6))
+    return planned
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Outcome:
     columns = [
-        Column("stream"),
-        Column("digits"),
-        Column("distinct values", 2, "%"),
-        Column("default", 1, "M events/s"),
-        Column("paper mode", 2, "M events/s"),
-        Column("variables, default"),
-        Column("variables, paper mode"),
-        Column("variables, the paper's state"),
-        Column("bytes, default"),
-        Column("error at Q0.5", 3, "%"),
-        Column("error at Q0.999", 3, "%"),
+        TableColumn("stream"),
+        TableColumn("digits"),
+        TableColumn("distinct values", 2, "%"),
+        TableColumn("default", 1, "M events/s"),
+        TableColumn("paper mode", 2, "M events/s"),
+        TableColumn("variables, default"),
+        TableColumn("variables, paper mode"),
+        TableColumn("variables, the paper's state"),
+        TableColumn("bytes, default"),
+        TableColumn("error at Q0.5", 3, "%"),
+        TableColumn("error at Q0.999", 3, "%"),
     ]
     rows: list[list[Any]] = []
     findings, claims, speeds, space = [], [], [], []
     for source in _sources(own):
-        told = found[f"{source.name}-speed"]
-        parts = {_label(digits): found[f"{source.name}-{_label(digits)}"] for digits in DIGITS}
+        by_mode = measurements[f"{source.name}-speed"]
+        parts = {_label(digits): measurements[f"{source.name}-{_label(digits)}"] for digits in DIGITS}
         for label, part in parts.items():
             errors = [part["value_error"][0], part["value_error"][-1]]
-            fast = [told["default"][label], told["paper"][label]]
+            fast = [by_mode["default"][label], by_mode["paper"][label]]
             sizes = [part["variables"], part["paper_variables"], part["papers_state"], part["nbytes"]]
             rows.append([source.title, label, 100 * part["distinct"], *fast, *sizes, *errors])
         labels = list(parts)
         share = [100 * part["distinct"] for part in parts.values()]
         for mode, name in (("default", "AOMG (default)"), ("paper", PAPER)):
-            speed = [told[mode][label] for label in labels]
+            speed = [by_mode[mode][label] for label in labels]
             speeds.append(Series(f"{source.title}, {name}", share, speed, [f"digits: {label}" for label in labels]))
         for kind, name in (("variables", "AOMG (default)"), ("papers_state", "the paper's state")):
             numbers = [part[kind] for part in parts.values()]
             space.append(Series(f"{source.title}, {name}", share, numbers, [f"digits: {label}" for label in labels]))
         few, many = labels[0], labels[-1]
-        gain = {mode: told[mode][few] / told[mode][many] for mode in ("default", "paper")}
+        gain = {mode: by_mode[mode][few] / by_mode[mode][many] for mode in ("default", "paper")}
         findings.append(
             f"{source.title}: from {100 * parts[many]['distinct']:.2f} % distinct values to "
             f"{100 * parts[few]['distinct']:.2f} % paper mode becomes {gain['paper']:.1f} times as fast, and the "
@@ -136,7 +136,7 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
             f"(the default's from {parts[many]['variables']:,} to {parts[few]['variables']:,}); the default, "
             f"which cuts the digits itself, is {gain['default']:.1f} times as fast with one digit as with raw values, "
             "of which "
-            f"{told['default']['3'] / told['default']['4']:.1f} times between four digits, which are sorted, and "
+            f"{by_mode['default']['3'] / by_mode['default']['4']:.1f} times between four digits, which are sorted, and "
             "three, which are counted in an array."
         )
         if own is None:
@@ -146,14 +146,14 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
                     "higher (no number is printed)",
                     f"{gain['paper']:.1f} times in paper mode, {gain['default']:.1f} times by default",
                     gain["paper"] > 1,
-                    "" if gain["paper"] > 1 else "our paper mode sorts a sub-window at its end and keeps no tree",
+                    "" if gain["paper"] > 1 else "our paper mode sorts a sub-window at its end and has no tree",
                 )
             )
     size, period = _sources(own)[0].window(SIZE, PERIOD)
     note = (
-        "Distinct values of a sub-window. The default is asked for so many digits; paper mode keeps raw values and "
-        "gets them cut. Space is that just before a sub-window closes. The paper's state is two variables for each "
-        "distinct value and one for each quantile of a live sub-window; our paper mode lets values wait unsorted."
+        "Distinct values are those of a sub-window. The default runs with this many digits; paper mode stores raw "
+        "values and gets truncated ones. Space is that just before a sub-window closes. The paper's state is two "
+        "variables per distinct value and one per quantile of a live sub-window; our paper mode stores values unsorted."
     )
     x = "distinct values in a sub-window (%)"
     return Outcome(
@@ -169,8 +169,8 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
 
 EXPERIMENT = Experiment(
     "redundancy",
-    "Throughput and space against redundancy",
-    "How much does AOMG gain from values that recur?",
+    "Throughput and space by redundancy",
+    "How much does AOMG gain from repeated values?",
     "Section 4.2, Time complexity",
     _pieces,
     _outcome,

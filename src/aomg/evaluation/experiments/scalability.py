@@ -1,16 +1,16 @@
-"""Scalability: throughput of AOMG and Exact over windows of 1K to 1M elements (100M of Normal and Uniform)."""
+"""Throughput of AOMG and Exact by window size: 1K to 1M events (100M for Normal and Uniform)."""
 
 import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from aomg.evaluation.experiment import Experiment, Found, Piece
+from aomg.evaluation.experiment import Experiment, Measurements, Piece
 from aomg.evaluation.measure.contenders import Contender, default_aomg, paper_aomg, rival
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.measure.speed import course_of, races
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 
 PERIOD = 1_000
 WINDOWS = (1_000, 10_000, 100_000, 1_000_000)
@@ -20,33 +20,33 @@ PAPER, DEFAULT, EXACT, SORTED = "AOMG (paper)", "AOMG (default)", "Exact", "Exac
 FALL = (58, 79)
 TIMES_AT_10K = (2.4, 4.8)
 TIMES_AT_1M = 62
-FLAT = 0.8  # slowest over fastest window, from which on a throughput counts as consistent
+FLAT = 0.8  # slowest over fastest window: at or above, the throughput counts as consistent
 
 
 def _contenders() -> list[Contender]:
     return [paper_aomg(), default_aomg(), rival("exact"), rival("exact-sorted")]
 
 
-def _sources(own: Source | None) -> list[Source]:
+def _sources(own: ValueSource | None) -> list[ValueSource]:
     return [own] if own is not None else [of_stream(name) for name in ("pingmesh", "search", *SYNTHETIC)]
 
 
-def _windows(source: Source, scale: Scale) -> list[int]:
-    """Window sizes of a source: at most the scale's largest, and at most half of a file."""
+def _windows(source: ValueSource, scale: Scale) -> list[int]:
+    """Return the window sizes of a source: at most the scale's largest, and at most half of a file."""
     sizes = WINDOWS + LONGER if source.name in SYNTHETIC and source.size is None else WINDOWS
     return [size for size in sizes if size <= scale.largest_window and 2 * size <= source.most(2 * size)]
 
 
-def _speeds(source: Source, scale: Scale) -> dict[str, Any]:
-    """Speeds by window; the windows take turns, too. Of Normal and Uniform all that the scale has goes through once."""
+def _speeds(source: ValueSource, scale: Scale) -> dict[str, Any]:
+    """Return speeds by window; windows take turns, too. Normal and Uniform also run over all events of the scale."""
     sizes = _windows(source, scale)
     courses = [course_of(scale, source, size, PERIOD) for size in sizes]
     through = scale.synthetic if source.name in SYNTHETIC and source.size is None else 0
-    found = races(_contenders(), source, courses, scale.rounds, through)
-    return {str(size): told for size, told in zip(sizes, found, strict=True)}
+    by_course = races(_contenders(), source, courses, scale.rounds, through)
+    return {str(size): speeds for size, speeds in zip(sizes, by_course, strict=True)}
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     return [
         Piece(
             source.name,
@@ -58,51 +58,50 @@ def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
 
 
 Speeds = Mapping[int, Mapping[str, float]]
-"""Million events a second, by window and contender."""
+"""Million events per second, by window and contender."""
 
 
-def _best(found: Found, source: Source, scale: Scale) -> Speeds:
-    """The best rounds; NaN for who is too slow to fill a window in reasonable time."""
-    measured = {size: found[source.name][str(size)] for size in _windows(source, scale)}
+def _best(measurements: Measurements, source: ValueSource, scale: Scale) -> Speeds:
+    """Return the best rounds; NaN for contenders that are too slow to fill a window."""
+    measured = {size: measurements[source.name][str(size)] for size in _windows(source, scale)}
     names = [contender.title for contender in _contenders()]
     return {
-        size: {name: told[name]["best"] if name in told else math.nan for name in names}
-        for size, told in measured.items()
+        size: {name: by_title[name]["best"] if name in by_title else math.nan for name in names}
+        for size, by_title in measured.items()
     }
 
 
 def _flatness(speeds: Speeds, name: str) -> float:
-    """The slowest window's speed over the fastest one's."""
+    """Return the speed of the slowest window divided by that of the fastest."""
     known = [of_window[name] for of_window in speeds.values() if not math.isnan(of_window[name])]
     return min(known) / max(known)
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
-    by_source = {source.title: _best(found, source, scale) for source in _sources(own)}
+def _outcome(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Outcome:
+    by_source = {source.title: _best(measurements, source, scale) for source in _sources(own)}
     names = [contender.title for contender in _contenders()]
     rows: list[list[Any]] = []
     for source in _sources(own):
         for size, speeds in by_source[source.title].items():
-            events = [told["longest"] / 1e6 for told in found[source.name][str(size)].values()]
+            events = [speed["longest"] / 1e6 for speed in measurements[source.name][str(size)].values()]
             ratios = [speeds[PAPER] / speeds[EXACT], speeds[DEFAULT] / speeds[EXACT], speeds[DEFAULT] / speeds[SORTED]]
             timed = " to ".join(dict.fromkeys(f"{number:,.2f}" for number in (min(events), max(events))))
             numbers = [None if math.isnan(number) else number for number in (*speeds.values(), *ratios)]
             rows.append([source.title, size, *numbers, timed])
-    columns = [Column("stream"), Column("window"), *(Column(name, 2, "M events/s") for name in names)]
-    columns += [Column("paper / Exact", 1), Column("default / Exact", 1), Column("default / sorted", 1)]
-    columns += [Column("timed events", unit="millions")]
+    columns = [TableColumn("stream"), TableColumn("window"), *(TableColumn(name, 2, "M events/s") for name in names)]
+    columns += [TableColumn("paper / Exact", 1), TableColumn("default / Exact", 1), TableColumn("default / sorted", 1)]
+    columns += [TableColumn("timed events", unit="millions")]
     note = (
-        "Best of the rounds, one thread. All are timed equally long, so the slow on fewer events; told is the longest "
-        "round. "
-        "Without a number: filling the window would have taken hours."
+        "Best of the rounds, one thread. All are timed equally long, so slow ones on fewer events; the longest round "
+        "is shown. Without a number: filling the window would have taken hours."
     )
     flat: list[list[Any]] = [
         [title, *(_flatness(speeds, name) for name in names)] for title, speeds in by_source.items()
     ]
-    flat_columns = [Column("stream"), *(Column(name, 2) for name in names)]
+    flat_columns = [TableColumn("stream"), *(TableColumn(name, 2) for name in names)]
     plots = [
         Plot(
-            f"Throughput over the window's size: {title}",
+            f"Throughput by window size: {title}",
             f"window, period {PERIOD:,}",
             "M events/s",
             [_line(name, speeds) for name in names],
@@ -113,17 +112,17 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     ]
     return Outcome(
         [
-            Table(f"Throughput over the window's size, period {PERIOD:,}", columns, rows, note),
-            Table("The slowest window's throughput over the fastest one's", flat_columns, flat, "1 is level."),
+            Table(f"Throughput by window size, period {PERIOD:,}", columns, rows, note),
+            Table("The slowest window's throughput over the fastest one's", flat_columns, flat, "1 means equal."),
         ],
         plots,
         _findings(by_source),
-        _claims(by_source, _unrest(found)) if own is None else (),
+        _claims(by_source, _unrest(measurements)) if own is None else (),
     )
 
 
 def _line(name: str, speeds: Speeds) -> Series:
-    known = {size: told[name] for size, told in speeds.items() if not math.isnan(told[name])}
+    known = {size: by_title[name] for size, by_title in speeds.items() if not math.isnan(by_title[name])}
     return Series(name, list(known), list(known.values()))
 
 
@@ -131,13 +130,17 @@ def _findings(by_source: Mapping[str, Speeds]) -> list[str]:
     findings = []
     for title, speeds in by_source.items():
         faster = [
-            f"{name} at {size:,} ({told[name] / told[PAPER]:.1f} times)"
-            for size, told in speeds.items()
+            f"{name} at {size:,} ({by_title[name] / by_title[PAPER]:.1f} times)"
+            for size, by_title in speeds.items()
             for name in (EXACT, SORTED)
-            if told[name] > told[PAPER]
+            if by_title[name] > by_title[PAPER]
         ]
-        beaten = [size for size, told in speeds.items() if any(told[name] > told[DEFAULT] for name in (EXACT, SORTED))]
-        last = max(size for size, told in speeds.items() if not math.isnan(told[EXACT] + told[SORTED]))
+        beaten = [
+            size
+            for size, by_title in speeds.items()
+            if any(by_title[name] > by_title[DEFAULT] for name in (EXACT, SORTED))
+        ]
+        last = max(size for size, by_title in speeds.items() if not math.isnan(by_title[EXACT] + by_title[SORTED]))
         findings.append(
             f"{title}: faster than paper mode is {', '.join(faster) or 'no exact rival'}; faster than the default is "
             f"{'one at ' + ', '.join(f'{size:,}' for size in beaten) if beaten else 'none'}. "
@@ -147,14 +150,14 @@ def _findings(by_source: Mapping[str, Speeds]) -> list[str]:
     return findings
 
 
-def _unrest(found: Found) -> float:
-    """The slowest round over the fastest one of the same window, in paper mode, at its worst: the machine's noise."""
-    rounds = [told[PAPER]["rounds"] for by_window in found.values() for told in by_window.values()]
+def _unrest(measurements: Measurements) -> float:
+    """Return the worst ratio of the slowest to the fastest round of a window in paper mode: the machine's noise."""
+    rounds = [by_title[PAPER]["rounds"] for by_window in measurements.values() for by_title in by_window.values()]
     return float(min(min(own) / max(own) for own in rounds))
 
 
 def _claims(by_source: Mapping[str, Speeds], unrest: float) -> list[Claim]:
-    """The paper's sentences, judged by AOMG in paper mode where the scale has their windows."""
+    """Return the paper's claims, checked with AOMG in paper mode if the scale has their windows."""
     level = {title: (_flatness(s, PAPER), _flatness(s, DEFAULT)) for title, s in by_source.items()}
     uneven = [title for title, (paper, _) in level.items() if paper < FLAT]
     claims = [
@@ -178,8 +181,8 @@ def _claims(by_source: Mapping[str, Speeds], unrest: float) -> list[Claim]:
                 f"by {FALL[0]} to {FALL[1]} %",
                 f"by {min(falls):.0f} to {max(falls):.0f} %",
                 not less,
-                "removing an element costs the tree here about as much as adding one, "
-                "and the fewer values are distinct the less either costs"
+                "removing an event from the tree costs about as much here as adding one, "
+                "and both cost less with fewer distinct values"
                 if less
                 else "",
             ),
@@ -189,28 +192,28 @@ def _claims(by_source: Mapping[str, Speeds], unrest: float) -> list[Claim]:
     return claims
 
 
-def _times(by_source: Mapping[str, Speeds], size: int, paper: str, which: Any, aim: float) -> Claim:
-    """How many times Exact's throughput AOMG has at a window; `which` of the streams must reach the aim."""
+def _times(by_source: Mapping[str, Speeds], size: int, paper: str, aggregate: Any, aim: float) -> Claim:
+    """Return the claim about AOMG's speed relative to Exact's at a window; `aggregate` of the streams decides."""
     name = f"scalability: AOMG's throughput against Exact's at {size:,}"
     if not all(size in speeds for speeds in by_source.values()):
-        return Claim(name, paper, "no window as large", None, "ask for it without --quick")
+        return Claim(name, paper, "no window as large", None, "measure it without --quick")
     ratios = {mode: [s[size][mode] / s[size][EXACT] for s in by_source.values()] for mode in (PAPER, DEFAULT)}
-    told = [f"{min(found):.1f} to {max(found):.1f} times" for found in ratios.values()]
-    holds = which(ratios[PAPER]) >= aim
+    ranges = [f"{min(values):.1f} to {max(values):.1f} times" for values in ratios.values()]
+    holds = aggregate(ratios[PAPER]) >= aim
     return Claim(
         name,
         paper,
-        f"{told[0]} in paper mode, {told[1]} by default",
+        f"{ranges[0]} in paper mode, {ranges[1]} by default",
         holds,
         ""
         if holds
-        else "paper mode does not reach it" + (", the default does" if which(ratios[DEFAULT]) >= aim else ""),
+        else "paper mode does not reach it" + (", the default does" if aggregate(ratios[DEFAULT]) >= aim else ""),
     )
 
 
 EXPERIMENT = Experiment(
     "scalability",
-    "Throughput over the window's size",
+    "Throughput by window size",
     "Does a longer window cost speed?",
     "Section 6.2, Scalability",
     _pieces,

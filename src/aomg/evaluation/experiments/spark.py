@@ -1,4 +1,4 @@
-"""Ours: what the Spark benchmarks measured. They take half an hour and a Java, so they are read, not run."""
+"""Our question: speed on Spark. Reads the stored figures of the Spark benchmarks, which take half an hour and Java."""
 
 import hashlib
 import json
@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from aomg.evaluation.experiment import Experiment, Found, Piece
+from aomg.evaluation.experiment import Experiment, Measurements, Piece
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source
-from aomg.evaluation.outcome import Cell, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import ValueSource
+from aomg.evaluation.outcome import Cell, Outcome, Plot, Series, Table, TableColumn
 from aomg.evaluation.run import EvaluationError
 
 _CHECKOUT = Path(__file__).parents[4]
@@ -18,7 +18,7 @@ _SPEEDS = "million_events_a_second"
 
 
 def result_files() -> list[Path]:
-    """The results of `make bench-spark`: of the working directory, else of the checkout that this file is part of."""
+    """Return the result files of `make bench-spark`, in the working directory or in the checkout of this file."""
     for place in (Path.cwd(), _CHECKOUT):
         files = sorted((place / "benchmarks" / "results").glob("spark_*.json"))
         if files:
@@ -27,38 +27,31 @@ def result_files() -> list[Path]:
 
 
 def _read(files: list[Path]) -> list[dict[str, Any]]:
-    """All figures, each with its benchmark's name, day and machine."""
+    """Return all figures, each with its benchmark's name, day and machine."""
     figures = []
     for file in files:
         try:
             result = json.loads(file.read_text())
-            told = {key: str(result["machine"][key]) for key in ("date", "cpu", "cores", "spark")}
+            machine = {key: str(result["machine"][key]) for key in ("date", "cpu", "cores", "spark")}
             for figure in result["figures"]:
                 speeds = (figure["detail"] or {}).get(_SPEEDS, {})
-                one = {key: figure[key] for key in ("what", "measured", "aim", "met")}
-                figures.append({"benchmark": result["name"], "machine": told, "speeds": speeds, **one})
+                fields = {key: figure[key] for key in ("what", "against", "measured", "aim", "met")}
+                figures.append({"benchmark": result["name"], "machine": machine, "speeds": speeds, **fields})
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise EvaluationError(f"{file} is no result of a Spark benchmark: run make bench-spark again") from error
+            raise EvaluationError(f"{file} is not a result of a Spark benchmark: run make bench-spark again") from error
     return figures
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     files = result_files()
-    # named by what the files hold, so that a new measurement is not taken for the one that was read before
+    # the name has a digest of the files, so that a stored piece is not used for new measurements
     mark = hashlib.blake2b(b"".join(file.read_bytes() for file in files), digest_size=6).hexdigest()
     return [Piece(f"results-{mark}", partial(_read, files), 0.01)]
 
 
-def _case(what: str) -> str:
-    """The setting of a figure, without what it is compared with."""
-    for mark in (", of the speed", ", times the speed", ": slower"):
-        what = what.partition(mark)[0]
-    return what
-
-
 def _plot(title: str, figures: list[dict[str, Any]]) -> Plot:
-    """Bars: a series for each name, a place for each figure."""
-    places = [f"{_case(figure['what'])} ({figure['benchmark'].removeprefix('spark_')})" for figure in figures]
+    """Return bars: a series per contender, a category per figure."""
+    places = [f"{figure['what']} ({figure['benchmark'].removeprefix('spark_')})" for figure in figures]
     names = list(dict.fromkeys(name for figure in figures for name in figure["speeds"]))
     series = [Series(name, places, [figure["speeds"].get(name) for figure in figures]) for name in names]
     return Plot(title, "", "million events a second", series, "bars", log_y=True)
@@ -67,13 +60,15 @@ def _plot(title: str, figures: list[dict[str, Any]]) -> Plot:
 def _findings(figures: list[dict[str, Any]]) -> list[str]:
     aimed = [figure for figure in figures if figure["met"] is not None]
     missed = [figure for figure in aimed if not figure["met"]]
-    told = [figure["machine"] for figure in figures]
-    machines = sorted({f"{m['cores']} cores of {m['cpu']}, Spark {m['spark']}" for m in told})
-    days = sorted({machine["date"] for machine in told})
+    conditions = [figure["machine"] for figure in figures]
+    machines = sorted({f"{m['cores']} cores of {m['cpu']}, Spark {m['spark']}" for m in conditions})
+    days = sorted({machine["date"] for machine in conditions})
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     met = len(aimed) - len(missed)
     findings = [f"{met} of {len(aimed)} aims are met, measured {when} on {'; '.join(machines)}."]
-    findings += [f"Not met: {f['what']}: {f['measured']}, the aim is {f['aim']}." for f in missed]
+    findings += [
+        f"Not met: {f['what']}, against {f['against']}: {f['measured']}, the aim is {f['aim']}." for f in missed
+    ]
     races = [figure["speeds"] for figure in figures if _OURS in figure["speeds"]]
     for name in dict.fromkeys(name for speeds in races for name in speeds if name != _OURS):
         times = [speeds[_OURS] / speeds[name] for speeds in races if name in speeds]
@@ -85,17 +80,17 @@ def _findings(figures: list[dict[str, Any]]) -> list[str]:
     return findings
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
-    (figures,) = found.values()
-    columns = [Column(name) for name in ("what", "aim", "measured", "met")]
+def _outcome(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Outcome:
+    (figures,) = measurements.values()
+    columns = [TableColumn(name) for name in ("what", "against", "aim", "measured", "met")]
     if not figures:
-        how = (
-            "There are no results of the Spark benchmarks here: run make bench-spark in a checkout (half an hour), "
-            "then evaluate again from that folder."
+        instructions = (
+            "There are no results of the Spark benchmarks: run make bench-spark in a checkout (half an hour), then "
+            "evaluate again in that folder."
         )
-        return Outcome([Table("Spark", columns, [], how)], findings=[how])
+        return Outcome([Table("Spark", columns, [], instructions)], findings=[instructions])
     met = {True: "yes", False: "no", None: ""}
-    rows: list[list[Cell]] = [[f["what"], f["aim"], f["measured"], met[f["met"]]] for f in figures]
+    rows: list[list[Cell]] = [[f["what"], f["against"], f["aim"], f["measured"], met[f["met"]]] for f in figures]
     rivals = [figure for figure in figures if _OURS in figure["speeds"]]
     itself = [figure for figure in figures if figure["speeds"] and _OURS not in figure["speeds"]]
     plots = []

@@ -1,15 +1,15 @@
-"""Table 1: the values 2 % of the ranks below and above the median and the 0.99-quantile of 100,000 elements."""
+"""Table 1: the values 2 % of the ranks below and above the median and the 0.99-quantile of 100,000 events."""
 
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from aomg.evaluation.experiment import Experiment, Found, Piece
+from aomg.evaluation.experiment import Experiment, Measurements, Piece
 from aomg.evaluation.measure.accuracy import ranks
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import ValueSource, of_stream
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 
 WINDOW = 100_000
 DISTANCE = 0.02
@@ -21,31 +21,31 @@ PAPER = {
 }
 
 
-def _sources(own: Source | None) -> list[Source]:
+def _sources(own: ValueSource | None) -> list[ValueSource]:
     return [own] if own is not None else [of_stream(name) for name in ("pingmesh", "search", "taxi")]
 
 
-def _values(source: Source, size: int) -> list[float]:
-    """Value at rank - 2 %, at the rank, and at rank + 2 % (at most the largest), of each quantile."""
+def _values(source: ValueSource, size: int) -> list[float]:
+    """Return the values at rank - 2 %, at the rank, and at rank + 2 % (at most the largest), per quantile."""
     ordered = np.sort(source.values(size))
     distance = round(DISTANCE * ordered.size)
-    found = []
+    values = []
     for rank in ranks(QUANTILES, ordered.size):
-        found += [ordered[max(min(rank + move, ordered.size), 1) - 1] for move in (-distance, 0, distance)]
-    return [float(value) for value in found]
+        values += [ordered[max(min(rank + move, ordered.size), 1) - 1] for move in (-distance, 0, distance)]
+    return [float(value) for value in values]
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     return [Piece(s.name, partial(_values, s, s.most(WINDOW)), 0.1) for s in _sources(own)]
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
-    columns = [Column("stream"), Column("")]
-    columns += [Column(f"{quantile} {which}") for quantile in QUANTILES for which in ("-2 %", "exact", "+2 %")]
+def _outcome(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Outcome:
+    columns = [TableColumn("stream"), TableColumn("")]
+    columns += [TableColumn(f"{quantile} {side}") for quantile in QUANTILES for side in ("-2 %", "exact", "+2 %")]
     rows: list[list[Any]] = []
     findings, series = [], []
     for source in _sources(own):
-        values = found[source.name]
+        values = measurements[source.name]
         rows.append([source.title, "here", *(round(value) if value == int(value) else value for value in values)])
         if source.title in PAPER:
             rows.append([source.title, "paper", *PAPER[source.title]])
@@ -59,21 +59,21 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     size = _sources(own)[0].most(WINDOW)
     if own is None:
         findings.append(
-            "The streams here are drawn to fit what the paper prints, so this table checks the streams, not the method."
+            "Our streams are generated to fit the paper's numbers, so this table checks the streams, not the method."
         )
     return Outcome(
-        [Table(f"Values at a distance of 2 % of the ranks, {size:,} elements", columns, rows)],
+        [Table(f"Values at a distance of 2 % of the ranks, {size:,} events", columns, rows)],
         [Plot("Value at a rank, relative to the 0.99-quantile", "rank", "value / Q0.99", series, log_y=True)],
         findings,
-        _claims(found["pingmesh"]) if own is None else (),
+        _claims(measurements["pingmesh"]) if own is None else (),
     )
 
 
 def _claims(values: list[float]) -> list[Claim]:
-    """What the paper's text says of this table."""
+    """Return the claims of the paper's text about this table."""
     median, above, high, largest = values[1], values[2], values[4], values[5]
     move, times = 100 * (above / median - 1), largest / high
-    drawn = "the stream is drawn to fit these numbers, so this checks the stream"
+    drawn = "the stream is generated to fit these numbers, so this checks the stream"
     return [
         Claim(
             "table1: 2,000 ranks above the median of Pingmesh",
@@ -98,7 +98,7 @@ def _percent(low: float, exact: float, high: float) -> str:
 
 EXPERIMENT = Experiment(
     "table1",
-    "Table 1: what a rank error does to the value",
+    "Table 1: how a rank error changes the value",
     "How far apart are values that are 2 % of the ranks apart?",
     "Section 2, Table 1",
     _pieces,

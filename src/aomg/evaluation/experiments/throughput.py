@@ -1,14 +1,23 @@
-"""Throughput: AOMG, Exact and CMQS at 100K by 1K, and every rival at 100K by 10K."""
+"""Throughput of AOMG, Exact and CMQS at 100K by 1K, and of every rival at 100K by 10K."""
 
 from functools import partial
 from typing import Any
 
-from aomg.evaluation.experiment import Experiment, Found, Piece
-from aomg.evaluation.measure.contenders import MODERN, PAPERS_RIVALS, TITLES, Contender, default_aomg, paper_aomg, rival
+from aomg.evaluation.experiment import Experiment, Measurements, Piece
+from aomg.evaluation.measure.contenders import (
+    EXACT,
+    PAPERS_RIVALS,
+    TITLES,
+    Contender,
+    default_aomg,
+    everyone,
+    paper_aomg,
+    rival,
+)
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
+from aomg.evaluation.measure.source import ValueSource, of_stream
 from aomg.evaluation.measure.speed import course_of, race
-from aomg.evaluation.outcome import Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.outcome import Claim, Outcome, Plot, Series, Table, TableColumn
 
 SIZE = 100_000
 SHORT, LONG = 1_000, 10_000
@@ -23,23 +32,23 @@ def _cmqs(factor: int) -> str:
 
 
 def _contenders(period: int) -> list[Contender]:
-    """Who runs at a period: few at 1K as in the paper's figure, all at 10K."""
-    first = [paper_aomg(), default_aomg(), rival("exact"), rival("exact-sorted")]
-    if period == SHORT:
-        return first + [rival("cmqs", _cmqs(factor), epsilon=EPSILON * factor) for factor in FACTORS]
-    return first + [rival(policy) for policy in (*PAPERS_RIVALS, *MODERN)]
+    """Return the contenders of a period: at 1K those of the paper's figure, at 10K all."""
+    if period == LONG:
+        return everyone()
+    first = [paper_aomg(), default_aomg(), *(rival(policy) for policy in EXACT)]
+    return first + [rival("cmqs", _cmqs(factor), epsilon=EPSILON * factor) for factor in FACTORS]
 
 
-def _source(own: Source | None) -> Source:
+def _source(own: ValueSource | None) -> ValueSource:
     return own if own is not None else of_stream("pingmesh")
 
 
-def _speeds(source: Source, scale: Scale, period: int) -> dict[str, Any]:
+def _speeds(source: ValueSource, scale: Scale, period: int) -> dict[str, Any]:
     course = course_of(scale, source, *source.window(SIZE, period))
     return race(_contenders(period), source, course, scale.rounds)
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     source = _source(own)
     return [
         Piece(f"{source.name}-{period}", partial(_speeds, source, scale, period), scale.rounds * work)
@@ -48,46 +57,46 @@ def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
 
 
 def _lower(speed: float, than: float) -> float:
-    """By how many percent a speed is lower than another."""
+    """Return by how many percent a speed is lower than another."""
     return 100 * (1 - speed / than)
 
 
-def _table(found: Found, title: str, note: str) -> Table:
+def _table(speeds: Measurements, title: str, note: str) -> Table:
     columns = [
-        Column("policy"),
-        Column("throughput", 2, "M events/s"),
-        Column(f"times {PAPER}", 3),
-        Column(f"times {DEFAULT}", 3),
-        Column("timed events", 1, "millions"),
+        TableColumn("policy"),
+        TableColumn("throughput", 2, "M events/s"),
+        TableColumn(f"times {PAPER}", 3),
+        TableColumn(f"times {DEFAULT}", 3),
+        TableColumn("timed events", 1, "millions"),
     ]
-    paper, default = found[PAPER]["best"], found[DEFAULT]["best"]
+    paper, default = speeds[PAPER]["best"], speeds[DEFAULT]["best"]
     rows = [
-        [name, told["best"], told["best"] / paper, told["best"] / default, told["events"] / 1e6]
-        for name, told in found.items()
+        [name, speed["best"], speed["best"] / paper, speed["best"] / default, speed["events"] / 1e6]
+        for name, speed in speeds.items()
     ]
     return Table(title, columns, rows, note)
 
 
-def _bars(found: Found, title: str) -> Plot:
-    names = list(found)
-    series = [Series("throughput", names, [found[name]["best"] for name in names])]
+def _bars(speeds: Measurements, title: str) -> Plot:
+    names = list(speeds)
+    series = [Series("throughput", names, [speeds[name]["best"] for name in names])]
     return Plot(title, "policy", "M events/s", series, "bars", log_y=True)
 
 
-def _faster(found: Found, than: str) -> str:
-    """The rivals that are faster than one, as words."""
-    names = [n for n in found if n not in (PAPER, DEFAULT) and found[n]["best"] > found[than]["best"]]
-    return ", ".join(f"{n} ({found[n]['best'] / found[than]['best']:.1f} times)" for n in names)
+def _faster(speeds: Measurements, than: str) -> str:
+    """List the rivals that are faster than a contender."""
+    names = [n for n in speeds if n not in (PAPER, DEFAULT) and speeds[n]["best"] > speeds[than]["best"]]
+    return ", ".join(f"{n} ({speeds[n]['best'] / speeds[than]['best']:.1f} times)" for n in names)
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Outcome:
     source = _source(own)
-    short, long = (found[f"{source.name}-{period}"] for period in (SHORT, LONG))
+    short, long = (measurements[f"{source.name}-{period}"] for period in (SHORT, LONG))
     findings = []
-    for period, told in ((SHORT, short), (LONG, long)):
+    for period, speeds in ((SHORT, short), (LONG, long)):
         size, period = source.window(SIZE, period)
         for name in (PAPER, DEFAULT):
-            findings.append(f"{size:,} by {period:,}: faster than {name} is {_faster(told, name) or 'no rival'}.")
+            findings.append(f"{size:,} by {period:,}: faster than {name} is {_faster(speeds, name) or 'no rival'}.")
     first, last = short[_cmqs(FACTORS[0])]["best"], short[_cmqs(FACTORS[-1])]["best"]
     findings.append(
         f"CMQS gains {last / first:.1f} times from an epsilon of {EPSILON:g} to {EPSILON * FACTORS[-1]:g}; "
@@ -95,10 +104,12 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     )
     left_out = [contender.title for contender in _contenders(LONG) if contender.title not in long]
     if left_out:
-        findings.append(f"Not run, for they do not take these values or lack a library: {', '.join(left_out)}.")
+        findings.append(
+            f"Not run, because they refuse these values or their library is missing: {', '.join(left_out)}."
+        )
     note = "Best of the rounds, one thread. The paper draws this figure and prints no numbers."
     sizes = [source.window(SIZE, period) for period in (SHORT, LONG)]
-    titles = [f"{source.title}: {size:,} elements by {period:,}" for size, period in sizes]
+    titles = [f"{source.title}: {size:,} events by {period:,}" for size, period in sizes]
     return Outcome(
         [
             _table(short, titles[0], f"{note} CMQS 1x has an epsilon of {EPSILON:g}."),
@@ -110,10 +121,10 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     )
 
 
-def _claims(short: Found, long: Found) -> list[Claim]:
-    """The paper's sentences, judged by AOMG in paper mode; what the default does is told beside."""
+def _claims(short: Measurements, long: Measurements) -> list[Claim]:
+    """Return the paper's claims, checked with AOMG in paper mode, with the default's number beside."""
     ours, default = short[PAPER]["best"], short[DEFAULT]["best"]
-    rivals = {name: told["best"] for name, told in short.items() if name == "Exact" or name.startswith("CMQS")}
+    rivals = {name: speed["best"] for name, speed in short.items() if name == "Exact" or name.startswith("CMQS")}
     fastest = max(rivals, key=rivals.__getitem__)
     names = [TITLES[policy] for policy in PAPERS_RIVALS]
     losses = {name: _lower(long[name]["best"], long[PAPER]["best"]) for name in names}
@@ -150,7 +161,7 @@ def _claims(short: Found, long: Found) -> list[Claim]:
 EXPERIMENT = Experiment(
     "throughput",
     "Throughput of AOMG and its rivals",
-    "How many events a second does each policy take, on one thread?",
+    "How many events per second does each policy process, on one thread?",
     "Section 6.2, Throughput",
     _pieces,
     _outcome,

@@ -1,16 +1,16 @@
-"""The paper's three insights on any stream, and what follows: does the method suit it, and with which settings.
+"""The paper's three insights on any stream, and a verdict: does the method suit it, and with which settings.
 
-The rule of the verdict, the same for every stream. The aim is the paper's: a mean value error of 5 % at each of the
+The verdict follows the same rule for every stream. The aim is the paper's: a mean value error of 5 % at each of the
 quantiles 0.5, 0.9, 0.99 and 0.999.
 
-* least method: at each period, the first that meets the aim of the mean of sub-window quantiles, the same with few-k
-  merging (fraction 0.5), and the envelope, which is guaranteed. The method suits the stream where one of the first
-  two is enough at N / 8.
+* least method: at each period, the first of these that meets the aim: the mean of sub-window quantiles, the mean with
+  few-k merging (fraction 0.5), the envelope, which is guaranteed. The method suits the stream if one of the first two
+  is enough at N / 8.
 * redundant: a sub-window's (value, count) pairs at the chosen digits take less space than its values.
-* self-similar: at 0.5 and 0.9 and at every judged period, sub-window quantiles spread at most twice as far as those of
-  the same window shuffled. Spreads below 0.1 % of the value do not matter and count as 0.1 %.
+* self-similar: at 0.5 and 0.9 and at every tested period, sub-window quantiles spread at most twice as far as those of
+  the same window shuffled. Spreads below 0.1 % of the value are negligible and count as 0.1 %.
 * heavy tail: a rank error of 0.1 % at 0.999 moves the value by more than the aim.
-* digits: the fewest of 3 to 6 that keep all values apart, or leave 20 distinct ones in the middle 90 %; raw otherwise.
+* digits: the fewest of 3 to 6 that distinguish all values, or leave 20 distinct ones in the middle 90 %; otherwise raw.
 """
 
 from dataclasses import dataclass
@@ -21,32 +21,32 @@ import numpy as np
 
 from aomg import FewK
 from aomg.core.codes import DigitsCodec
-from aomg.evaluation.experiment import Experiment, Found, Piece
+from aomg.evaluation.experiment import Experiment, Measurements, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure, ranks
 from aomg.evaluation.measure.contenders import default_aomg
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, Values, of_stream
-from aomg.evaluation.outcome import Cell, Claim, Column, Outcome, Plot, Series, Table
+from aomg.evaluation.measure.source import Values, ValueSource, of_stream
+from aomg.evaluation.outcome import Cell, Claim, Outcome, Plot, Series, Table, TableColumn
 
 SIZE = 131_072
 STREAMS = ("pingmesh", "search", "taxi", "normal", "uniform", "host_resources", "drift", "bursts")
 SUB_WINDOWS = (2, 4, 8, 16, 32, 64, 128)
-JUDGED = (8, 32, 128)  # sub-windows: periods 16K, 4K and 1K
+TESTED = (8, 32, 128)  # sub-windows: periods 16K, 4K and 1K
 AIM, SPREAD, MATTERS, DISTINCT = 5.0, 2.0, 0.001, 20
 METHODS = ("mean", "few-k", "envelope")
 HOUR = 10_000_000
 _MOST_WINDOWS, _SHUFFLES, _EVALUATED = 12, 3, 64
 
 
-def _sources(own: Source | None) -> list[Source]:
+def _sources(own: ValueSource | None) -> list[ValueSource]:
     return [own] if own is not None else [*map(of_stream, STREAMS), of_stream("ar1", psi=0.8)]
 
 
-def _size(source: Source) -> int:
+def _size(source: ValueSource) -> int:
     return source.window(SIZE, SIZE // SUB_WINDOWS[-1])[0]
 
 
-def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
+def _pieces(scale: Scale, own: ValueSource | None) -> list[Piece]:
     pieces = []
     for source in _sources(own):
         events = source.most(scale.events)
@@ -56,13 +56,13 @@ def _pieces(scale: Scale, own: Source | None) -> list[Piece]:
     return pieces
 
 
-def _studied(source: Source, size: int, events: int) -> dict[str, Any]:
-    found = profile(source, size, events)
-    return {"profile": found, "errors": errors(source, size, events, found["digits"])}
+def _studied(source: ValueSource, size: int, events: int) -> dict[str, Any]:
+    features = profile(source, size, events)
+    return {"profile": features, "errors": errors(source, size, events, features["digits"])}
 
 
-def profile(source: Source, size: int, events: int) -> dict[str, Any]:
-    """What the insights are about, as means over up to twelve windows that share nothing."""
+def profile(source: ValueSource, size: int, events: int) -> dict[str, Any]:
+    """Return the properties behind the insights, as means over up to twelve disjoint windows."""
     values = source.values(events)
     starts = np.unique(np.linspace(0, events // size - 1, _MOST_WINDOWS).astype(int)) * size
     windows = [values[start : start + size] for start in starts]
@@ -94,13 +94,13 @@ def profile(source: Source, size: int, events: int) -> dict[str, Any]:
 
 
 def _distinct(values: Values, digits: int | None) -> float:
-    """Share of distinct values, at some digits or raw."""
+    """Return the share of distinct values, at some digits or raw."""
     codes = values if digits is None else DigitsCodec(digits).codes(values)
     return float(np.unique(codes).size / values.size)
 
 
 def _digits(ordered: list[Values]) -> int | None:
-    """The fewest digits that tell the values of every window apart well enough; None for raw."""
+    """Return the fewest digits that distinguish the values of every window well enough; None for raw."""
     for digits in (3, 4, 5, 6):
         enough = True
         for window in ordered:
@@ -114,28 +114,28 @@ def _digits(ordered: list[Values]) -> int | None:
 
 
 def _relative(moves: Any, values: Any) -> float | None:
-    """Mean of moves relative to values that are not zero, in percent."""
+    """Return the mean of differences relative to values that are not zero, in percent."""
     there = values != 0
     return float(np.mean(100 * moves[there] / np.abs(values[there]))) if there.any() else None
 
 
 def _gathered(window: Values, parts: int, value: float) -> float:
-    """Share of the values from the last quantile up that is in one sub-window; 1 is the paper's E1."""
+    """Return the largest share of the values above the last quantile that is in one sub-window; 1 is the paper's E1."""
     above = np.array([np.count_nonzero(part >= value) for part in np.split(window, parts)])
     return float(above.max() / above.sum())
 
 
 def _spread(windows: list[Values], parts: int, quantiles: Any) -> dict[str, Any]:
-    """Coefficients of variation of sub-window quantiles, in order and shuffled, and their ratio."""
+    """Return the coefficients of variation of sub-window quantiles, in order and shuffled, and their ratio."""
     random = np.random.default_rng(1)
     in_order, shuffled = [], []
     for window, exact in zip(windows, quantiles, strict=True):
         scale = np.where(exact != 0, np.abs(exact), np.nan)
         in_order.append(_variances(window, parts) / scale**2)
         shuffled += [_variances(random.permutation(window), parts) / scale**2 for _ in range(_SHUFFLES)]
-    found, reference = (np.sqrt(np.mean(variances, axis=0)) for variances in (in_order, shuffled))
-    ratio = np.maximum(found, MATTERS) / np.maximum(reference, MATTERS)
-    return {"found": _known(100 * found), "shuffled": _known(100 * reference), "ratio": _known(ratio)}
+    actual, reference = (np.sqrt(np.mean(variances, axis=0)) for variances in (in_order, shuffled))
+    ratio = np.maximum(actual, MATTERS) / np.maximum(reference, MATTERS)
+    return {"found": _known(100 * actual), "shuffled": _known(100 * reference), "ratio": _known(ratio)}
 
 
 def _variances(window: Values, parts: int) -> Any:
@@ -148,26 +148,29 @@ def _known(numbers: Any) -> list[float | None]:
     return [float(number) if np.isfinite(number) else None for number in numbers]
 
 
-def errors(source: Source, size: int, events: int, digits: int | None) -> dict[str, Any]:
-    """Mean and worst value errors of each method at each judged period, with the settings that the verdict names."""
+def errors(source: ValueSource, size: int, events: int, digits: int | None) -> dict[str, Any]:
+    """Return mean and worst value errors of each method at each tested period, with the settings of the verdict."""
     contenders = {
         "mean": default_aomg(digits=digits, few_k=None, guarantee=False),
         "few-k": default_aomg(digits=digits, few_k=FewK(), guarantee=False),
         "envelope": default_aomg(digits=digits),
     }
-    found: dict[str, Any] = {}
-    for parts in JUDGED:
+    by_period: dict[str, Any] = {}
+    for parts in TESTED:
         period = size // parts
         windows = Windows(size, period, events, max(((events - size) // period + 1) // _EVALUATED, 1))
-        found[str(parts)] = {}
+        by_period[str(parts)] = {}
         for method, contender in contenders.items():
-            at = measure(contender, source, windows)
-            found[str(parts)][method] = {"mean": at["value_error"], "worst": at["worst_value_error"]}
-    return found
+            measurement = measure(contender, source, windows)
+            by_period[str(parts)][method] = {
+                "mean": measurement["value_error"],
+                "worst": measurement["worst_value_error"],
+            }
+    return by_period
 
 
 def _hour(events: int) -> dict[str, float]:
-    """What the paper tells of an hour of Pingmesh."""
+    """Return the properties of an hour of Pingmesh that the paper prints."""
     values = of_stream("pingmesh").take(events, 0)
     return {
         "events": events,
@@ -178,8 +181,8 @@ def _hour(events: int) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the rule says of a stream."""
+class StreamVerdict:
+    """The verdict on a stream."""
 
     least: dict[int, str]
     """The least method that meets the aim, by the number of sub-windows."""
@@ -190,57 +193,57 @@ class Verdict:
 
     @property
     def suits(self) -> str:
-        """Whether the method suits the stream, in words."""
-        at = self.least[JUDGED[0]]
+        """Whether the method suits the stream."""
+        method = self.least[TESTED[0]]
         words = {
             "mean": "yes, the mean alone",
             "few-k": "yes, with few-k merging",
             "envelope": "only with the envelope",
         }
-        return words[at] + ("" if self.self_similar or at == METHODS[-1] else ", though sub-windows differ")
+        return words[method] + ("" if self.self_similar or method == METHODS[-1] else ", though sub-windows differ")
 
     @property
     def settings(self) -> str:
-        """The arguments of the query that is the least that meets the aim."""
+        """The query arguments of the least method that meets the aim."""
         few_k = {
             "mean": "few_k=None, guarantee=False",
             "few-k": "few_k=FewK(0.5), guarantee=False",
             "envelope": "guarantee=0.02",
         }
-        return f"digits={self.digits}, {few_k[self.least[JUDGED[0]]]}"
+        return f"digits={self.digits}, {few_k[self.least[TESTED[0]]]}"
 
     def smallest(self, size: int) -> int:
-        """The smallest judged period down to which the least method at N / 8 stays enough."""
-        first = METHODS.index(self.least[JUDGED[0]])
-        good = JUDGED[0]
-        for parts in JUDGED:
+        """Return the smallest tested period down to which the least method at N / 8 is enough."""
+        first = METHODS.index(self.least[TESTED[0]])
+        good = TESTED[0]
+        for parts in TESTED:
             if METHODS.index(self.least[parts]) > first:
                 break
             good = parts
         return size // good
 
 
-def verdict(found: dict[str, Any], errors: dict[str, Any]) -> Verdict:
-    """Apply the rule of this module to what was measured."""
+def verdict(features: dict[str, Any], errors: dict[str, Any]) -> StreamVerdict:
+    """Apply the rule of this module to measurements."""
     least = {}
-    for parts in JUDGED:
-        at = errors[str(parts)]
-        met = [m for m in METHODS[:-1] if all(error is None or error <= AIM for error in at[m]["mean"])]
+    for parts in TESTED:
+        by_method = errors[str(parts)]
+        met = [m for m in METHODS[:-1] if all(error is None or error <= AIM for error in by_method[m]["mean"])]
         least[parts] = met[0] if met else METHODS[-1]
-    spreads = [found["spread"][str(parts)]["ratio"][q] for parts in JUDGED for q in (0, 1)]
-    return Verdict(
+    spreads = [features["spread"][str(parts)]["ratio"][q] for parts in TESTED for q in (0, 1)]
+    return StreamVerdict(
         least,
-        2 * found["sub_distinct_chosen"] < 1,
+        2 * features["sub_distinct_chosen"] < 1,
         all(spread is None or spread <= SPREAD for spread in spreads),
-        found["tail_gap"] is not None and found["tail_gap"] > AIM,
-        found["digits"],
+        features["tail_gap"] is not None and features["tail_gap"] > AIM,
+        features["digits"],
     )
 
 
-def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
+def _outcome(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Outcome:
     sources = _sources(own)
-    profiles = {source.title: found[source.name]["profile"] for source in sources}
-    measured = {source.title: found[source.name]["errors"] for source in sources}
+    profiles = {source.title: measurements[source.name]["profile"] for source in sources}
+    measured = {source.title: measurements[source.name]["errors"] for source in sources}
     sizes = {source.title: _size(source) for source in sources}
     verdicts = {title: verdict(profiles[title], measured[title]) for title in profiles}
     tables = [
@@ -253,67 +256,96 @@ def _outcome(found: Found, scale: Scale, own: Source | None) -> Outcome:
     for q in (0, len(QUANTILES) - 1):
         series = [
             Series(
-                title, [sizes[title] // p for p in SUB_WINDOWS], [at["spread"][str(p)]["ratio"][q] for p in SUB_WINDOWS]
+                title,
+                [sizes[title] // p for p in SUB_WINDOWS],
+                [features["spread"][str(p)]["ratio"][q] for p in SUB_WINDOWS],
             )
-            for title, at in profiles.items()
+            for title, features in profiles.items()
         ]
         title = f"Spread of sub-windows' Q{QUANTILES[q]}, relative to the same values shuffled"
         plots.append(Plot(title, "period", "in order / shuffled", series, log_x=True, log_y=True))
     findings = [_sentence(title, verdicts[title], profiles[title], measured[title], sizes[title]) for title in profiles]
-    return Outcome(tables, plots, findings, _claims(found["hour"]) if own is None else ())
+    return Outcome(tables, plots, findings, _claims(measurements["hour"]) if own is None else ())
 
 
-def _verdict_table(verdicts: dict[str, Verdict], measured: dict[str, Any], sizes: dict[str, int]) -> Table:
-    columns = [Column("stream"), Column("redundant"), Column("self-similar"), Column("heavy tail")]
-    columns += [Column(f"least at N/{parts}") for parts in JUDGED]
+def _verdict_table(verdicts: dict[str, StreamVerdict], measured: dict[str, Any], sizes: dict[str, int]) -> Table:
+    columns = [TableColumn("stream"), TableColumn("redundant"), TableColumn("self-similar"), TableColumn("heavy tail")]
+    columns += [TableColumn(f"least at N/{parts}") for parts in TESTED]
     columns += [
-        Column("suits"),
-        Column("least settings"),
-        Column("down to a period of"),
-        Column("envelope, worst", 2, "%"),
+        TableColumn("suits"),
+        TableColumn("least settings"),
+        TableColumn("down to a period of"),
+        TableColumn("envelope, worst", 2, "%"),
     ]
     rows: list[list[Cell]] = []
-    for title, at in verdicts.items():
-        worst = max(_most(measured[title][str(parts)]["envelope"]["worst"]) for parts in JUDGED)
-        flags = ["yes" if flag else "no" for flag in (at.redundant, at.self_similar, at.heavy_tail)]
-        least = [at.least[parts] for parts in JUDGED]
-        rows.append([title, *flags, *least, at.suits, at.settings, at.smallest(sizes[title]), worst])
+    for title, stream_verdict in verdicts.items():
+        worst = max(_most(measured[title][str(parts)]["envelope"]["worst"]) for parts in TESTED)
+        flags = [
+            "yes" if flag else "no"
+            for flag in (stream_verdict.redundant, stream_verdict.self_similar, stream_verdict.heavy_tail)
+        ]
+        least = [stream_verdict.least[parts] for parts in TESTED]
+        rows.append(
+            [
+                title,
+                *flags,
+                *least,
+                stream_verdict.suits,
+                stream_verdict.settings,
+                stream_verdict.smallest(sizes[title]),
+                worst,
+            ]
+        )
     note = (
         f"Least: the first of mean, few-k and envelope whose mean value error is within {AIM:g} % at every quantile. "
-        "The last column is the worst window of AOMG with its guarantee, which needs no verdict."
+        "The last column is the worst window of AOMG with its guarantee, which holds on every stream."
     )
     return Table(f"Verdict, window N = {_size_of(sizes)}", columns, rows, note)
 
 
 def _size_of(sizes: dict[str, int]) -> str:
-    """The window, which all streams have in common."""
+    """Return the window, the same for all streams."""
     return f"{next(iter(sizes.values())):,}"
 
 
 def _insights(profiles: dict[str, Any], sizes: dict[str, int]) -> Table:
-    columns = [Column("stream"), Column("windows"), Column("distinct", 2, "%"), Column("at 3 digits", 2, "%")]
-    columns += [Column("sub-window: distinct", 2, "%"), Column("sub-window: at 3 digits", 2, "%")]
-    columns += [Column("Q0.9 / Q0.5", 2), Column("Q0.999 / Q0.5", 2), Column("Q0.5 + 0.1 % of ranks", 2, "%")]
-    columns += [Column("Q0.999 - 0.1 % of ranks", 2, "%"), Column("tail in one sub-window", 0, "%")]
+    columns = [
+        TableColumn("stream"),
+        TableColumn("windows"),
+        TableColumn("distinct", 2, "%"),
+        TableColumn("at 3 digits", 2, "%"),
+    ]
+    columns += [TableColumn("sub-window: distinct", 2, "%"), TableColumn("sub-window: at 3 digits", 2, "%")]
+    columns += [
+        TableColumn("Q0.9 / Q0.5", 2),
+        TableColumn("Q0.999 / Q0.5", 2),
+        TableColumn("Q0.5 + 0.1 % of ranks", 2, "%"),
+    ]
+    columns += [TableColumn("Q0.999 - 0.1 % of ranks", 2, "%"), TableColumn("tail in one sub-window", 0, "%")]
     rows: list[list[Cell]] = []
-    for title, at in profiles.items():
-        shares = [100 * at[key] for key in ("distinct", "distinct_3", "sub_distinct", "sub_distinct_3")]
-        median = at["quantiles"][0]
-        ratios = [at["quantiles"][q] / median if median else None for q in (1, 3)]
-        gaps = [at["middle_gap"], at["tail_gap"], 100 * at["gathered"]]
-        rows.append([title, at["windows"], *shares, *ratios, *gaps])
+    for title, features in profiles.items():
+        shares = [100 * features[key] for key in ("distinct", "distinct_3", "sub_distinct", "sub_distinct_3")]
+        median = features["quantiles"][0]
+        ratios = [features["quantiles"][q] / median if median else None for q in (1, 3)]
+        gaps = [features["middle_gap"], features["tail_gap"], 100 * features["gathered"]]
+        rows.append([title, features["windows"], *shares, *ratios, *gaps])
     note = "A sub-window is an eighth of the window; an even tail has 12.5 % in each, but for chance."
     return Table(f"Redundancy and the weight of the tail, windows of {_size_of(sizes)}", columns, rows, note)
 
 
 def _spread_table(profiles: dict[str, Any], sizes: dict[str, int]) -> Table:
-    columns = [Column("stream"), Column("quantile"), Column("spread at N/8", 3, "%"), Column("shuffled", 3, "%")]
-    columns += [Column(f"ratio at N/{parts}", 2) for parts in SUB_WINDOWS[::-1]]
+    columns = [
+        TableColumn("stream"),
+        TableColumn("quantile"),
+        TableColumn("spread at N/8", 3, "%"),
+        TableColumn("shuffled", 3, "%"),
+    ]
+    columns += [TableColumn(f"ratio at N/{parts}", 2) for parts in SUB_WINDOWS[::-1]]
     rows: list[list[Cell]] = []
-    for title, at in profiles.items():
+    for title, features in profiles.items():
         for q, quantile in enumerate(QUANTILES):
-            eighth = at["spread"][str(JUDGED[0])]
-            ratios = [at["spread"][str(parts)]["ratio"][q] for parts in SUB_WINDOWS[::-1]]
+            eighth = features["spread"][str(TESTED[0])]
+            ratios = [features["spread"][str(parts)]["ratio"][q] for parts in SUB_WINDOWS[::-1]]
             rows.append([title, f"Q{quantile}", eighth["found"][q], eighth["shuffled"][q], *ratios])
     note = "Standard deviation of sub-window quantiles relative to the window's, in order and with its values shuffled."
     title = f"Self-similarity: sub-window quantiles across time scales, window N = {_size_of(sizes)}"
@@ -321,42 +353,51 @@ def _spread_table(profiles: dict[str, Any], sizes: dict[str, int]) -> Table:
 
 
 def _error_table(measured: dict[str, Any], sizes: dict[str, int]) -> Table:
-    columns = [Column("stream"), Column("period"), Column("method")]
-    columns += [Column(f"Q{quantile}", 2, "%") for quantile in QUANTILES] + [Column("worst", 2, "%")]
+    columns = [TableColumn("stream"), TableColumn("period"), TableColumn("method")]
+    columns += [TableColumn(f"Q{quantile}", 2, "%") for quantile in QUANTILES] + [TableColumn("worst", 2, "%")]
     rows: list[list[Cell]] = []
-    for title, at in measured.items():
-        for parts in JUDGED:
+    for title, by_period in measured.items():
+        for parts in TESTED:
             for method in METHODS:
-                part = at[str(parts)][method]
+                part = by_period[str(parts)][method]
                 rows.append([title, sizes[title] // parts, method, *part["mean"], _most(part["worst"])])
     return Table(f"Value errors of each method, windows of {_size_of(sizes)}", columns, rows)
 
 
-def _sentence(title: str, at: Verdict, profile: dict[str, Any], measured: dict[str, Any], size: int) -> str:
-    """The verdict with its reasons."""
-    share, digits = 100 * profile["sub_distinct_chosen"], f"{at.digits} digits" if at.digits else "full resolution"
+def _sentence(
+    title: str, stream_verdict: StreamVerdict, profile: dict[str, Any], measured: dict[str, Any], size: int
+) -> str:
+    """Return the verdict with its reasons."""
+    share, digits = (
+        100 * profile["sub_distinct_chosen"],
+        f"{stream_verdict.digits} digits" if stream_verdict.digits else "full resolution",
+    )
     reasons = [
         f"{share:.1f} % of a sub-window's values are distinct at {digits}"
-        + ("" if at.redundant else ", too many for counting to save space"),
-        "sub-windows are alike" if at.self_similar else f"it is not self-similar ({_furthest(profile, size)})",
+        + ("" if stream_verdict.redundant else ", too many for counting to save space"),
+        "sub-windows are similar"
+        if stream_verdict.self_similar
+        else f"it is not self-similar ({_furthest(profile, size)})",
     ]
     if profile["tail_gap"] is not None:
         reasons.append(f"a rank error of 0.1 % moves Q{QUANTILES[-1]} by {profile['tail_gap']:.1f} %")
     if profile["gathered"] > 0.5:
         reasons.append(f"{100 * profile['gathered']:.0f} % of the values from there up are in one sub-window")
-    mean = measured[str(JUDGED[0])]["mean"]
+    mean = measured[str(TESTED[0])]["mean"]
     reasons.append(
-        f"the mean of sub-windows of {size // JUDGED[0]:,} errs by up to {_most(mean['mean']):.2f} %, "
+        f"the mean of sub-windows of {size // TESTED[0]:,} has errors of up to {_most(mean['mean']):.2f} %, "
         f"in the worst window by {_most(mean['worst']):.2f} %"
     )
-    settings = f"{at.settings}, for windows of {size:,} a period of {at.smallest(size):,} or more"
-    return f"{title}: {at.suits}; {'; '.join(reasons)}. Least settings: {settings}."
+    settings = (
+        f"{stream_verdict.settings}, for windows of {size:,} a period of {stream_verdict.smallest(size):,} or more"
+    )
+    return f"{title}: {stream_verdict.suits}; {'; '.join(reasons)}. Least settings: {settings}."
 
 
 def _furthest(profile: dict[str, Any], size: int) -> str:
-    """Where sub-window quantiles spread most, of the judged ones."""
-    found = [(profile["spread"][str(parts)]["ratio"][q] or 0, q, parts) for parts in JUDGED for q in (0, 1)]
-    ratio, q, parts = max(found)
+    """Describe where sub-window quantiles spread most."""
+    spreads = [(profile["spread"][str(parts)]["ratio"][q] or 0, q, parts) for parts in TESTED for q in (0, 1)]
+    ratio, q, parts = max(spreads)
     return f"Q{QUANTILES[q]} of sub-windows of {size // parts:,} spreads {ratio:.1f} times as far as shuffled"
 
 
@@ -365,7 +406,7 @@ def _most(errors: list[float | None]) -> float:
 
 
 def _claims(hour: dict[str, float]) -> list[Claim]:
-    drawn = "the stream is drawn to fit these numbers, so this checks the stream"
+    drawn = "the stream is generated to fit these numbers, so this checks the stream"
     return [
         Claim(
             "workload: distinct values of an hour of Pingmesh",
@@ -374,7 +415,7 @@ def _claims(hour: dict[str, float]) -> list[Claim]:
             hour["distinct"] <= 0.1,
             ""
             if hour["distinct"] <= 0.1
-            else "the share falls with the number of values, which the paper does not tell",
+            else "the share falls with the number of values, which the paper does not state",
         ),
         Claim(
             "workload: Pingmesh below 1.25 ms", "more than 90 %", f"{hour['small']:.1f} %", hour["small"] > 90, drawn
@@ -392,7 +433,7 @@ def _claims(hour: dict[str, float]) -> list[Claim]:
 EXPERIMENT = Experiment(
     "workload",
     "The three insights on any stream, and a verdict",
-    "Are values redundant, sub-windows alike and tails heavy, and does the method suit the stream?",
+    "Are values redundant, sub-windows similar and tails heavy, and does the method suit the stream?",
     "Introduction and section 2",
     _pieces,
     _outcome,

@@ -1,1 +1,1 @@
-"""What is measured and on what: errors, space and speed of the contenders, the sources of values, the machine."""
+"""Measures errors, space and speed of the contenders on sources of values."""

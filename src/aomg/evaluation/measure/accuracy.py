@@ -1,9 +1,9 @@
-"""How far answers are from the exact quantiles: by value, by rank, and what the operator kept in memory.
+"""Measures the errors of answers, by value and by rank, and the space of the operator.
 
-The exact quantile is the ceil(phi N)-th smallest raw value of a window, whatever a policy rounds. The value error is
-|answer - exact| / |exact|; a window whose exact quantile is zero has none, and is counted. The rank error of an answer
-is the distance from the asked rank to the ranks that the answer occupies, or would occupy, divided by the window's
-size: heavy ties do not make a right answer look wrong.
+The exact quantile is the ceil(phi N)-th smallest raw value of a window. The value error is |answer - exact| / |exact|;
+windows whose exact quantile is zero have none and are counted. The rank error is the distance from the requested rank
+to the ranks that the answer occupies, or would occupy, divided by the window's size. So ties do not make a correct
+answer look wrong.
 """
 
 import math
@@ -17,18 +17,18 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.evaluation.measure.contenders import Contender, Runner
-from aomg.evaluation.measure.source import Source, Values
+from aomg.evaluation.measure.source import Values, ValueSource
 from aomg.policies import PolicyOperator
 
 QUANTILES = ("0.5", "0.9", "0.99", "0.999")
 MOST_LOOKS = 128
-"""Of so many sub-windows, spread over a run, an operator's space is counted: some take milliseconds to count."""
+"""An operator's space is counted at this many sub-windows, spread over a run: counting can take milliseconds."""
 _CHUNK = 1 << 18
 
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows of a source that are evaluated: all full ones, or every n-th of them if there are very many."""
+    """The evaluated windows of a source: all full ones, or every n-th if there are very many."""
 
     size: int
     period: int
@@ -37,44 +37,44 @@ class Windows:
 
     @property
     def ends(self) -> npt.NDArray[np.int64]:
-        """Where each evaluated window ends."""
+        """The end of each evaluated window."""
         return np.arange(self.size, self.events + 1, self.period)[:: self.every]
 
 
 def ranks(quantiles: tuple[str, ...], size: int) -> list[int]:
-    """The rank ceil(phi n) of each quantile, by exact fractions."""
+    """Return the rank ceil(phi n) of each quantile, by exact fractions."""
     return [max(math.ceil(Fraction(quantile) * size), 1) for quantile in quantiles]
 
 
 def exact(window: Values, quantiles: tuple[str, ...]) -> npt.NDArray[np.float64]:
-    """The exact quantiles of raw values, unordered. O(n)."""
+    """Return the exact quantiles of unordered raw values. O(n)."""
     places = [rank - 1 for rank in ranks(quantiles, window.size)]
     return np.partition(window, places)[places].astype(np.float64)
 
 
 @lru_cache(maxsize=8)
-def exact_answers(source: Source, windows: Windows, quantiles: tuple[str, ...]) -> npt.NDArray[np.float64]:
-    """The exact quantiles of every evaluated window: a row for each. Remembered, for all rivals ask for the same."""
+def exact_answers(source: ValueSource, windows: Windows, quantiles: tuple[str, ...]) -> npt.NDArray[np.float64]:
+    """Return the exact quantiles of every evaluated window, one row each. Cached: all rivals need the same."""
     values = source.values(windows.events)
     answers = [exact(values[end - windows.size : end], quantiles) for end in windows.ends]
     return np.stack(answers) if answers else np.empty((0, len(quantiles)))
 
 
 def rank_error(window: Values, answer: float, rank: int) -> float:
-    """Distance from `rank` to the ranks that the answer occupies, as a share of the window."""
+    """Return the distance from `rank` to the ranks that the answer occupies, as a share of the window."""
     below, up_to = int(np.count_nonzero(window < answer)), int(np.count_nonzero(window <= answer))
     return max(0, below + 1 - rank, rank - max(up_to, below)) / window.size
 
 
 class Space:
-    """The most variables that a runner held just before a sub-window closed, and by which part, of an operator."""
+    """The largest number of variables just before a sub-window closed; for an operator also by part."""
 
     def __init__(self) -> None:
         self.variables = 0
         self.by_part: dict[str, int] | None = None
 
-    def look(self, runner: Runner) -> None:
-        """Look now. A policy keeps its own most, and so needs to be asked only at the end."""
+    def update(self, runner: Runner) -> None:
+        """Count the variables now. A policy tracks its own maximum, so one call at the end is enough."""
         if isinstance(runner, PolicyOperator):
             self.variables = max(self.variables, runner.variables(), runner.most_variables())
             return
@@ -84,13 +84,13 @@ class Space:
 
 
 def answers_of(runner: Runner, values: Values, windows: Windows, space: Space) -> Iterator[Any]:
-    """Push all values and give the results of the evaluated windows, in order; look at the space before closes."""
+    """Push all values and yield the results of the evaluated windows; count the space before sub-windows close."""
     number, start = 0, 0
     for end in _stops(runner, windows):
         results = runner.push(values[start:end])
         start = end
         if (end + 1) % windows.period == 0:
-            space.look(runner)
+            space.update(runner)
         for result in results:
             if number % windows.every == 0:
                 yield result
@@ -98,7 +98,7 @@ def answers_of(runner: Runner, values: Values, windows: Windows, space: Space) -
 
 
 def _stops(runner: Runner, windows: Windows) -> Iterator[int]:
-    """Where pushes end: a policy looks at its own space, an operator is looked at one event before a close."""
+    """Yield the ends of pushes. For an operator, one event before a sub-window closes, to count its space there."""
     if isinstance(runner, PolicyOperator):
         yield from range(_CHUNK, windows.events, _CHUNK)
     else:
@@ -109,21 +109,21 @@ def _stops(runner: Runner, windows: Windows) -> Iterator[int]:
 
 def measure(
     contender: Contender,
-    source: Source,
+    source: ValueSource,
     windows: Windows,
     quantiles: tuple[str, ...] = QUANTILES,
     by_rank: bool = False,
 ) -> dict[str, Any]:
-    """Run a contender over a source and compare every evaluated window with the exact answers.
+    """Run a contender on a source and compare every evaluated window with the exact answers.
 
-    Lists have an entry for each quantile; errors by value are in percent, by rank in shares of the window.
+    Lists have one number per quantile; value errors are in percent, rank errors are shares of the window.
     """
     values = source.values(windows.events)
     truth = exact_answers(source, windows, quantiles)
     runner = contender.start(windows.size, windows.period, quantiles)
-    asked = ranks(quantiles, windows.size)
+    wanted = ranks(quantiles, windows.size)
     shape = (len(truth), len(quantiles))
-    found, by_ranks, lows, highs = (np.full(shape, np.nan) for _ in range(4))
+    estimates, by_ranks, lows, highs = (np.full(shape, np.nan) for _ in range(4))
     bounds = np.full((*shape, 2), np.nan)
     methods: list[dict[str, int]] = [{} for _ in quantiles]
     bursts, space = 0, Space()
@@ -133,25 +133,25 @@ def measure(
         bursts += result.burst
         for column, quantile in enumerate(quantiles):
             estimate = result[quantile]
-            found[row, column], lows[row, column], highs[row, column] = estimate.value, estimate.low, estimate.high
+            estimates[row, column], lows[row, column], highs[row, column] = estimate.value, estimate.low, estimate.high
             methods[column][estimate.method] = methods[column].get(estimate.method, 0) + 1
             if estimate.bound is not None:
                 bounds[row, column] = estimate.bound, estimate.bound_corrected
             if by_rank:
-                by_ranks[row, column] = rank_error(window, estimate.value, asked[column])
-    # space is largest just before a close: fill the open sub-window with what came before it
+                by_ranks[row, column] = rank_error(window, estimate.value, wanted[column])
+    # space is largest just before a close: fill the open sub-window with earlier values
     runner.push(values[windows.events - windows.period + 1 : windows.events - runner.open])
-    space.look(runner)
+    space.update(runner)
     with np.errstate(divide="ignore", invalid="ignore"):
-        off = np.abs(found - truth)
+        off = np.abs(estimates - truth)
         relative = np.where(truth != 0, 100 * off / np.abs(truth), np.nan)
-        bias = np.where(truth != 0, 100 * (found - truth) / np.abs(truth), np.nan)
+        bias = np.where(truth != 0, 100 * (estimates - truth) / np.abs(truth), np.nan)
         width = np.where(truth != 0, 100 * (highs - lows) / np.abs(truth), np.nan)
         bound = np.where(truth != 0, 100 * bounds[:, :, 0] / np.abs(truth), np.nan)
     bounded = np.isfinite(bounds[:, :, 0])
     covered = [(off <= bounds[:, :, kind]) & bounded for kind in (0, 1)]
     promised = np.isfinite(lows) & np.isfinite(highs)
-    kept = (lows <= truth) & (truth <= highs) & promised
+    contained = (lows <= truth) & (truth <= highs) & promised
     return {
         "windows": len(truth),
         "value_error": _means(relative),
@@ -167,7 +167,7 @@ def measure(
         "methods": methods,
         "bursts": int(bursts),
         "intervals": promised.sum(axis=0).tolist(),
-        "intervals_kept": kept.sum(axis=0).tolist(),
+        "intervals_kept": contained.sum(axis=0).tolist(),
         "interval_width": _means(width),
         "worst_interval_width": _most(width),
         "bounded": bounded.sum(axis=0).tolist(),
@@ -178,7 +178,7 @@ def measure(
 
 
 def _means(cells: npt.NDArray[np.float64]) -> list[float | None]:
-    """The mean of each column, over the cells that there are."""
+    """Return the mean of each column, without NaN."""
     return [float(column[~np.isnan(column)].mean()) if (~np.isnan(column)).any() else None for column in cells.T]
 
 

@@ -1,17 +1,17 @@
-"""Who takes part: AOMG as the paper ran it, AOMG as it comes, and every rival, with one set of verbs."""
+"""The contenders: AOMG as the paper ran it, AOMG with its defaults, and every rival, with the same methods."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from aomg import FewK, Operator, Query
-from aomg.policies import PolicyOperator, make
+from aomg.policies import PolicyOperator, make, titles
 
 Runner = Operator | PolicyOperator
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A way to answer windows. `policy` is a rival's name; without one it is AOMG with these arguments of its query."""
+    """A way to compute windows. `policy` is the name of a rival; without it, AOMG with these query arguments."""
 
     title: str
     policy: str | None = None
@@ -19,7 +19,7 @@ class Contender:
     as_paper: bool = False
 
     def start(self, size: int, period: int, quantiles: tuple[Any, ...]) -> Runner:
-        """Return an operator at its beginning. All answer full windows only, as the paper does."""
+        """Return a new operator. All report full windows only, as the paper does."""
         if self.policy is not None:
             return make(self.policy, Query(size, period, quantiles=quantiles, partial=False), **self.parameters)
         if self.as_paper:
@@ -28,35 +28,31 @@ class Contender:
 
 
 def paper_aomg(few_k: FewK | None = None, title: str = "AOMG (paper)") -> Contender:
-    """AOMG as the paper ran it: raw values, plain mean, no envelope; few-k merging on request."""
+    """Return AOMG as the paper ran it: raw values, plain mean, no envelope; few-k merging if given."""
     return Contender(title, parameters={"few_k": few_k}, as_paper=True)
 
 
 def default_aomg(title: str = "AOMG (default)", **query: Any) -> Contender:
-    """AOMG as it comes: three digits, the envelope and the band, a guarantee; or with other arguments of its query."""
+    """Return AOMG with its defaults (three digits, envelope, band, guarantee), or with other query arguments."""
     return Contender(title, parameters=query)
 
 
-TITLES = {
-    "exact": "Exact",
-    "exact-sorted": "Exact (sorted)",
-    "cmqs": "CMQS",
-    "am": "AM",
-    "random": "Random",
-    "moment": "Moment",
-    "histogram": "Histogram",
-    "kll": "KLL",
-    "req": "REQ",
-    "quantiles-sketch": "Classic quantiles",
-    "t-digest": "t-digest",
-    "fastdigest": "fastdigest",
-    "ddsketch": "DDSketch",
-    "hdr-histogram": "HdrHistogram",
-}
+TITLES = titles()
+EXACT = ("exact", "exact-sorted")
 PAPERS_RIVALS = ("cmqs", "am", "random", "moment")
-MODERN = ("histogram", "kll", "req", "quantiles-sketch", "t-digest", "fastdigest", "ddsketch", "hdr-histogram")
+MODERN_RIVALS = tuple(name for name in TITLES if name not in (*EXACT, *PAPERS_RIVALS))
 
 
 def rival(policy: str, title: str | None = None, **parameters: Any) -> Contender:
-    """Return a rival with its own parameters, see `aomg.policies`."""
+    """Return a rival with its own parameters; see `aomg.policies`."""
     return Contender(title or TITLES[policy], policy, parameters)
+
+
+def sketches() -> list[Contender]:
+    """Return the paper's rivals and the modern ones, with their defaults."""
+    return [rival(policy) for policy in (*PAPERS_RIVALS, *MODERN_RIVALS)]
+
+
+def everyone() -> list[Contender]:
+    """Return AOMG in both modes, the exact policies and all sketches."""
+    return [paper_aomg(), default_aomg(), *(rival(policy) for policy in EXACT), *sketches()]

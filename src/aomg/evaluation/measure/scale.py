@@ -1,21 +1,21 @@
-"""How much is measured: in four minutes, in a quarter of an hour, or in an hour as much as the paper did."""
+"""Sizes of an evaluation: four minutes, a quarter of an hour, or an hour at the paper's sizes."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes that the experiments share; windows and periods stay the paper's."""
+    """Sizes shared by the experiments. Windows and periods are always the paper's."""
 
     name: str
     events: int
-    """Of each stream that stands for one of the paper's real ones."""
+    """Events of each stream that replaces one of the paper's real ones."""
     synthetic: int
-    """Of Normal and Uniform."""
+    """Events of Normal and Uniform."""
     largest_window: int
-    """No window of the scalability experiment is larger."""
+    """The largest window of the scalability experiment."""
     rounds: int
-    """Turns that rivals take when their speed is compared; the best counts."""
+    """Rounds of a speed comparison; the best counts."""
 
 
 QUICK = Scale("quick", 1_000_000, 1_000_000, 100_000, 1)

@@ -1,4 +1,4 @@
-"""Where values come from: a named stream, or one column of a file."""
+"""Sources of values: a named stream, or one column of a file."""
 
 import hashlib
 from collections.abc import Callable
@@ -33,32 +33,33 @@ class DataError(AomgError, ValueError):
 
 
 @dataclass(frozen=True)
-class Source:
-    """Values in the order in which they came."""
+class ValueSource:
+    """Values in order of arrival."""
 
     name: str
     title: str
     take: Callable[[int, int], Values]
-    """As many values as asked for, from a position on; fewer where the source ends."""
+    """Returns this many values from a position on; fewer at the end of the source."""
     size: int | None = None
-    """How many there are; None if there is no end."""
+    """The number of values; None for an endless stream."""
     identity: str = ""
-    """Tells two files of one name apart."""
+    """A digest of the values, to distinguish files with the same name."""
     dropped: int = 0
-    """Rows of the file that were null or not finite, and are not part of the stream."""
+    """Rows of the file that were skipped: null or not finite."""
 
     def values(self, events: int) -> Values:
-        """The first values."""
+        """Return the first values."""
         return self.take(events, 0)
 
     def most(self, events: int) -> int:
-        """As many events as asked for, or as there are."""
+        """Return the requested number of events, or the size of the source if that is less."""
         return events if self.size is None else min(events, self.size)
 
     def window(self, size: int, period: int) -> tuple[int, int]:
-        """A window that the source fills four times: the one asked for, or one of as many, shorter sub-windows.
+        """Return a window and period that the source fills four times: the given ones, or shorter sub-windows.
 
-        With more sub-windows than a quarter of the events, each has one event, and the window is filled less often.
+        The number of sub-windows stays. If it exceeds a quarter of the events, each sub-window has one event, and the
+        window is filled less often.
         """
         sub_windows = size // period
         while self.size is not None and 4 * sub_windows * period > self.size and period > 1:
@@ -66,10 +67,10 @@ class Source:
         return sub_windows * period, period
 
 
-def of_stream(name: str, seed: int = 1, **parameters: Any) -> Source:
+def of_stream(name: str, seed: int = 1, **parameters: Any) -> ValueSource:
     """Return the source of a named stream, see `aomg.streams.named`."""
     text = ", ".join(f"{key}={value}" for key, value in parameters.items())
-    return Source(
+    return ValueSource(
         "-".join([name, *(f"{key}-{value}" for key, value in parameters.items())]),
         f"{TITLES.get(name, name)}{f' ({text})' if text else ''}",
         lambda events, start: _stream_values(name, seed, tuple(parameters.items()), events, start),
@@ -93,43 +94,45 @@ TITLES = {
 def _stream_values(name: str, seed: int, parameters: tuple[tuple[str, Any], ...], events: int, start: int) -> Values:
     stream = streams.named(name, seed, **dict(parameters))
     if isinstance(stream, Podsets):
-        raise DataError(f"{name} has events with keys and times; this evaluates streams of values")
+        raise DataError(f"{name} generates events with keys and times; give a stream of values")
     values = stream.take(events, start)
     values.flags.writeable = False
     return values
 
 
-def of_file(path: Path, column: str | None) -> Source:
+def of_file(path: Path, column: str | None) -> ValueSource:
     """Return the source of a column of a Parquet, CSV or JSON lines file.
 
-    Raises DataError with what to do where it cannot be read, has no such column, or holds no numbers.
+    Raises DataError with a remedy if the file cannot be read, or the column is missing or not numeric.
     """
     if path.suffix.lower() not in _READERS:
-        raise DataError(f"{path} is of no kind that can be read; give a file ending in {', '.join(_READERS)}")
+        raise DataError(f"{path} has an unknown format; give a file that ends in {', '.join(_READERS)}")
     if not path.is_file():
-        raise DataError(f"there is no file {path}; give the path of one")
+        raise DataError(f"there is no file {path}")
     try:
         table = _READERS[path.suffix.lower()](path)
     except (OSError, pa.ArrowException) as error:
-        why = str(error).splitlines()[0].rstrip(".")
-        raise DataError(f"{path} cannot be read: {why}; is it whole, and of the kind that its name says?") from error
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise DataError(
+            f"{path} cannot be read: {reason}; check that it is complete and has the format of its name"
+        ) from error
     numeric = [field.name for field in table.schema if pa.types.is_integer(field.type) or _real(field.type)]
-    there_are = f"its columns of numbers are {', '.join(numeric)}" if numeric else "it has no column of numbers"
+    numeric_columns = f"its columns of numbers are {', '.join(numeric)}" if numeric else "it has no column of numbers"
     if column is None:
-        raise DataError(f"say which column of {path.name} to evaluate: --value COLUMN; {there_are}")
+        raise DataError(f"add --value COLUMN, the column of {path.name} to evaluate; {numeric_columns}")
     if column not in table.column_names:
-        raise DataError(f"{path.name} has no column {column!r}; {there_are}")
+        raise DataError(f"{path.name} has no column {column!r}; {numeric_columns}")
     if table.column_names.count(column) > 1:
         times = table.column_names.count(column)
         raise DataError(f"{path.name} has {times} columns named {column!r}; rename all but one")
     if column not in numeric:
         kind = table.schema.field(column).type
-        raise DataError(f"column {column!r} of {path.name} holds {kind}, not numbers; {there_are}")
+        raise DataError(f"column {column!r} of {path.name} holds {kind}, not numbers; {numeric_columns}")
     values, dropped = _finite(table.column(column))
     if values.size < FEWEST:
         raise DataError(f"{path.name} has {values.size:,} finite values in {column!r}; at least {FEWEST:,} are needed")
     identity = hashlib.blake2b(values.tobytes(), digest_size=8).hexdigest()
-    return Source(
+    return ValueSource(
         path.stem,
         f"{path.name}, {column}",
         lambda events, start: values[start : start + events],
@@ -144,13 +147,13 @@ def _real(kind: pa.DataType) -> bool:
 
 
 def _finite(column: pa.ChunkedArray) -> tuple[Values, int]:
-    """The finite values as longs or doubles, and how many were dropped."""
-    kept = column.drop_null()
-    integers = pa.types.is_integer(kept.type)
+    """Return the finite values as longs or doubles, and how many were dropped."""
+    present = column.drop_null()
+    integers = pa.types.is_integer(present.type)
     try:
-        values = kept.cast(pa.int64() if integers else pa.float64()).to_numpy()
-    except pa.ArrowInvalid:  # unsigned longs beyond 2^63
-        values = kept.cast(pa.float64(), safe=False).to_numpy()
+        values = present.cast(pa.int64() if integers else pa.float64()).to_numpy()
+    except pa.ArrowInvalid:  # unsigned longs above 2^63
+        values = present.cast(pa.float64(), safe=False).to_numpy()
     values = np.ascontiguousarray(values[np.isfinite(values)])
     values.flags.writeable = False
     return values, len(column) - values.size

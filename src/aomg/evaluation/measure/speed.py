@@ -1,4 +1,4 @@
-"""How many events a second one thread takes: contenders take turns on the same values, and the best turn counts."""
+"""Measures events per second on one thread: contenders take turns on the same values, and the best turn counts."""
 
 import math
 import time
@@ -12,27 +12,27 @@ from aomg.errors import InputError, SettingsError
 from aomg.evaluation.measure.accuracy import QUANTILES
 from aomg.evaluation.measure.contenders import Contender, Runner
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, Values
+from aomg.evaluation.measure.source import Values, ValueSource
 
-FEWEST_EVENTS = 16_000_000  # of a round: more than any cache holds
-_EVENTS_A_SECOND = 2_000_000  # the time of a turn is what a slow contender takes for the scale's events,
-_MOST_SECONDS = 2.0  # but not more: turns differ more by what disturbs the machine than by their length
-_PUSH = 1 << 16  # elements that are pushed at once
-_CHUNK = 1 << 24  # elements that are generated at once
-_FILLING = 500_000  # events a second at which a window must fill,
-_FILLING_SECONDS = 30.0  # after so long
-_GOING_THROUGH = 40_000_000  # events a second at which a long way must be gone, or it is cut
+FEWEST_EVENTS = 16_000_000  # per round: more than fits into any cache
+_EVENTS_A_SECOND = 2_000_000  # a turn takes as long as a slow contender needs for the scale's events,
+_MOST_SECONDS = 2.0  # but not longer: the noise of the machine matters more than the length of a turn
+_PUSH = 1 << 16  # events per push
+_CHUNK = 1 << 24  # events that are generated at once
+_FILLING = 500_000  # events per second: a contender that fills a window more slowly
+_FILLING_SECONDS = 30.0  # after this time is left out
+_GOING_THROUGH = 40_000_000  # events per second: a slower contender stops early
 
 
 Turn = tuple[int, float]
-"""Events, and the seconds that they took."""
+"""Number of events, and their seconds."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """What is run: a first part fills the window and is not timed, then `events` are.
+    """A window and the timed events. First, the window is filled, untimed.
 
-    A turn takes `seconds`, to the push that it is at: slow contenders are timed on fewer events, fast ones go round.
+    A turn ends with the first push after `seconds`: slow contenders are timed on fewer events, fast ones start over.
     """
 
     size: int
@@ -42,31 +42,32 @@ class Course:
     seconds: float = math.inf
 
 
-def course_of(scale: Scale, source: Source, size: int, period: int) -> Course:
-    """Return the course of a window at a scale: at least some millions of events, if the source has them."""
+def course_of(scale: Scale, source: ValueSource, size: int, period: int) -> Course:
+    """Return the course of a window at a scale: some millions of events, if the source has them."""
     events = source.most(size + max(scale.events, FEWEST_EVENTS)) - size
     return Course(size, period, events, QUANTILES, min(scale.events / _EVENTS_A_SECOND, _MOST_SECONDS))
 
 
-def race(contenders: Sequence[Contender], source: Source, course: Course, rounds: int) -> dict[str, dict[str, Any]]:
-    """Million events a second of each contender, by its title: the best round, every round, and events of the best.
+def race(
+    contenders: Sequence[Contender], source: ValueSource, course: Course, rounds: int
+) -> dict[str, dict[str, Any]]:
+    """Return the million events per second of each contender by title: the best round, all rounds, and its events.
 
-    A window and two periods are pushed first and not timed: all is compiled and sub-windows expire. Then contenders
-    take turns on the values after the first window. Values are generated outside of the time that counts.
-    Who does not take these values, lacks a library, or would spend hours on filling the window (`_FILLING`) is left
-    out.
+    First, a window and two periods are pushed, untimed: everything is compiled and sub-windows expire. Then contenders
+    take turns on the values after the first window. The generation of values is not timed. Contenders that refuse these
+    values, lack a library, or would need hours to fill the window (`_FILLING`) are left out.
     """
     return races(contenders, source, [course], rounds)[0]
 
 
 def races(
-    contenders: Sequence[Contender], source: Source, courses: Sequence[Course], rounds: int, through: int = 0
+    contenders: Sequence[Contender], source: ValueSource, courses: Sequence[Course], rounds: int, through: int = 0
 ) -> list[dict[str, dict[str, Any]]]:
-    """The same on several courses, which take turns as well: what disturbs the machine disturbs all of them.
+    """Run `race` on several courses, which also take turns, so that noise of the machine affects all of them.
 
     through
-        Before the rounds, all go once through so many events that follow the longest window; it counts as a round,
-        and `longest` tells how far each came.
+        Before the rounds, each contender processes this many events after the longest window. This counts as a round;
+        `longest` is the number of events that it processed.
     """
     fields = [_field(contenders, source, course) for course in courses]
     turns: list[dict[str, list[Turn]]] = [{title: [] for title in runners} for runners in fields]
@@ -79,10 +80,10 @@ def races(
                 with suppress(InputError):
                     own[title].append(_turn(runner, values, course))
     expected = rounds + bool(through)
-    return [{title: _told(own) for title, own in of_course.items() if len(own) == expected} for of_course in turns]
+    return [{title: _speeds_of(own) for title, own in of_course.items() if len(own) == expected} for of_course in turns]
 
 
-def _field(contenders: Sequence[Contender], source: Source, course: Course) -> dict[str, Runner]:
+def _field(contenders: Sequence[Contender], source: ValueSource, course: Course) -> dict[str, Runner]:
     runners: dict[str, Runner] = {}
     for contender in contenders:
         with suppress(InputError, SettingsError, _TooSlowError):
@@ -90,7 +91,7 @@ def _field(contenders: Sequence[Contender], source: Source, course: Course) -> d
     return runners
 
 
-def _told(turns: Sequence[Turn]) -> dict[str, Any]:
+def _speeds_of(turns: Sequence[Turn]) -> dict[str, Any]:
     speeds = [events / seconds / 1e6 if events else math.nan for events, seconds in turns]
     best = max(range(len(speeds)), key=speeds.__getitem__)
     return {
@@ -102,35 +103,32 @@ def _told(turns: Sequence[Turn]) -> dict[str, Any]:
 
 
 class _TooSlowError(Exception):
-    """A contender that would spend hours on filling a window."""
+    """A contender that would need hours to fill a window."""
 
 
-def _filled(contender: Contender, source: Source, course: Course) -> Runner:
-    """A contender that has seen the first window and two periods."""
+def _filled(contender: Contender, source: ValueSource, course: Course) -> Runner:
+    """Return an operator after the first window and two periods."""
     runner = contender.start(course.size, course.period, course.quantiles)
-    spent, seen, patience = 0.0, 0, _FILLING_SECONDS + course.size / _FILLING
+    spent, pushed, patience = 0.0, 0, _FILLING_SECONDS + course.size / _FILLING
     chunks = chain(_chunks(source, 0, course.size), [source.take(2 * course.period, course.size)])
-    pushes = (values[at : at + _PUSH] for values in chunks for at in range(0, values.size, _PUSH))
-    runner.push(next(pushes))  # compiles, which may take longer than to fill a small window
+    pushes = (values[start : start + _PUSH] for values in chunks for start in range(0, values.size, _PUSH))
+    runner.push(next(pushes))  # compiles, which may take longer than filling a small window
     for part in pushes:
         spent += _seconds(runner, part)
-        seen += part.size
-        # nobody becomes faster while a window fills
-        if spent > _FILLING_SECONDS and spent * course.size > patience * seen:
+        pushed += part.size
+        # no contender becomes faster while its window fills
+        if spent > _FILLING_SECONDS and spent * course.size > patience * pushed:
             raise _TooSlowError
     return runner
 
 
-def _chunks(source: Source, start: int, end: int) -> Iterator[Values]:
-    for one, other in pairwise([*range(start, end, _CHUNK), end]):
-        yield source.take(other - one, one)
+def _chunks(source: ValueSource, start: int, end: int) -> Iterator[Values]:
+    for first, last in pairwise([*range(start, end, _CHUNK), end]):
+        yield source.take(last - first, first)
 
 
 def _turn(runner: Runner, values: Values, course: Course) -> Turn:
-    """One turn on these values.
-
-    Who is through before the time is over begins again: the fastest are timed as long as the slowest.
-    """
+    """Run one turn on these values; start over if they end early, so that all contenders are timed equally long."""
     events, seconds = _pushed(runner, values, course.period, course.seconds)
     while course.seconds < math.inf and values.size and seconds < course.seconds:
         more = _pushed(runner, values, _PUSH, course.seconds - seconds)
@@ -139,13 +137,13 @@ def _turn(runner: Runner, values: Values, course: Course) -> Turn:
 
 
 def _pushed(runner: Runner, values: Values, first: int, most_seconds: float) -> Turn:
-    """Push values until the time is over. Pushes begin small and grow, so that the slowest can end in time."""
-    at, seconds, push = 0, 0.0, min(first, _PUSH)
-    while at < values.size and (at == 0 or seconds < most_seconds):
-        part = values[at : at + push]
+    """Push values until the time is over. Pushes start small and grow, so that slow contenders end in time."""
+    position, seconds, push = 0, 0.0, min(first, _PUSH)
+    while position < values.size and (position == 0 or seconds < most_seconds):
+        part = values[position : position + push]
         seconds += _seconds(runner, part)
-        at, push = at + part.size, min(2 * push, _PUSH)
-    return at, seconds
+        position, push = position + part.size, min(2 * push, _PUSH)
+    return position, seconds
 
 
 def _seconds(runner: Runner, values: Values) -> float:
@@ -157,13 +155,13 @@ def _seconds(runner: Runner, values: Values) -> float:
 def _go_through(
     fields: Sequence[dict[str, Runner]],
     turns: Sequence[dict[str, list[Turn]]],
-    source: Source,
+    source: ValueSource,
     courses: Sequence[Course],
     through: int,
 ) -> None:
-    """One long turn for each, on values that are generated once for all.
+    """Run one long turn of each contender, on values that are generated once.
 
-    Who does not come through the first chunk in the time of a turn stops there; others when it takes far too long.
+    A contender stops if the first chunk takes longer than a turn, or later chunks far too long.
     """
     start = max(course.size for course in courses)
     going = [

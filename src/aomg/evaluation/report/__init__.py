@@ -1,1 +1,1 @@
-"""What an evaluation writes: the terminal, one HTML file, Markdown pages, plots, claims and losses."""
+"""Reports of an evaluation: terminal, HTML, Markdown pages, plots, claims and losses."""

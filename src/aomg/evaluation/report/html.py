@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else. Plotly is inside, and no request leaves the machine."""
+"""Writes the report: one HTML file with Plotly inside, which loads nothing else."""
 
 import json
 from collections.abc import Sequence
@@ -10,26 +10,26 @@ from typing import Any
 from urllib.parse import quote
 
 from aomg.errors import SettingsError
-from aomg.evaluation.files import Result, csv_of
+from aomg.evaluation.files import ExperimentResult, csv_of
 from aomg.evaluation.machine import facts_of_all, part_read
 from aomg.evaluation.outcome import Claim, Plot, Table, tally
 from aomg.evaluation.report.definitions import METHODS
 from aomg.evaluation.report.plots import caption, described, figure
 from aomg.evaluation.report.tables import headings, is_number, is_papers_column, is_papers_row, texts
 
-# Nothing may be loaded, whatever a text in the report says; what is inside may run.
+# Nothing may be loaded from elsewhere; inline scripts may run.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 
 
 def check_plotly() -> None:
-    """Raise SettingsError, with the line that installs it, where Plotly is missing."""
+    """Raise SettingsError with the install command if Plotly is missing."""
     if find_spec("plotly") is None:
         raise SettingsError("the report needs Plotly: pip install 'aomg[evaluation]'")
 
 
 @cache
 def plotly() -> str:
-    """Plotly's JavaScript, from the installed package. Read once: it is 5 MB."""
+    """Return Plotly's JavaScript from the installed package. Cached: it is 5 MB."""
     check_plotly()
     from plotly.offline import get_plotlyjs
 
@@ -37,21 +37,21 @@ def plotly() -> str:
 
 
 def own(name: str) -> str:
-    """A file of ours that goes into a page: report.css or report.js."""
+    """Return a file of this package that goes into the page: report.css or report.js."""
     return resources("aomg.evaluation.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def page(results: Sequence[Result]) -> str:
-    """The whole report. About 5 MB, of which Plotly is nearly all."""
+def page(results: Sequence[ExperimentResult]) -> str:
+    """Return the whole report: about 5 MB, nearly all of it Plotly."""
     about = results[-1].about
     data = about["data"]
-    title = f"AOMG on {data['title']}" if data else "AOMG: the paper again"
+    title = f"AOMG on {data['title']}" if data else "AOMG: reproducing the paper"
     claims = [(result, claim) for result in results for claim in result.outcome.claims]
     contents = [("summary", "Summary"), *((r.name, r.title) for r in results)]
     contents += [("methods", "Methods"), ("machine", "Machine")]
     links = "\n".join(f'<li><a href="#{name}">{_text(text)}</a></li>' for name, text in contents)
     parts = [
-        _summary(results, claims, about),
+        _summary(results, claims),
         *(_section(result) for result in results),
         _definitions("methods", "Methods", METHODS),
         _definitions("machine", "Machine", facts_of_all([result.about for result in results])),
@@ -88,18 +88,18 @@ def page(results: Sequence[Result]) -> str:
 
 def _opening(about: dict[str, Any]) -> str:
     data = about["data"]
-    what = (
-        f"Approximate quantiles of sliding windows over values of your own: {part_read(about)}."
+    subject = (
+        f"Approximate quantiles of sliding windows over your data: {part_read(about)}."
         if data
         else "The tables and figures of “Approximate Quantiles for Datacenter Telemetry Monitoring” "
         "(arXiv 1906.00228), measured on this implementation, with the paper's numbers beside ours, and a few "
-        "questions more."
+        "questions of our own."
     )
-    return f"{what} Measured {about['date']} at the {about['scale']['name']} scale on {about['cpu']}."
+    return f"{subject} Measured {about['date']} at the {about['scale']['name']} scale on {about['cpu']}."
 
 
-def _summary(results: Sequence[Result], claims: Sequence[tuple[Result, Claim]], about: dict[str, Any]) -> str:
-    """How many claims hold, and which do not; or, with none, what was asked."""
+def _summary(results: Sequence[ExperimentResult], claims: Sequence[tuple[ExperimentResult, Claim]]) -> str:
+    """Return the section with the number of claims that hold, those that do not, and all questions."""
     lines = []
     if claims:
         broken = [(result, claim) for result, claim in claims if claim.fails]
@@ -125,10 +125,10 @@ def _summary(results: Sequence[Result], claims: Sequence[tuple[Result, Claim]], 
     return f'<section id="summary"><h2>Summary</h2>{"".join(lines)}</section>\n'
 
 
-def _section(result: Result) -> str:
-    """One experiment: its question, what was found in sentences, then tables, plots and claims."""
+def _section(result: ExperimentResult) -> str:
+    """Return the section of one experiment: question, findings, tables, plots and claims."""
     outcome = result.outcome
-    where = f"In the paper: {result.paper}." if result.paper else "Not in the paper: a question of ours."
+    where = f"In the paper: {result.paper}." if result.paper else "Not in the paper: our own question."
     parts = [f"<h2>{_text(result.title)}</h2>", f'<p class="question">{_text(result.question)}</p>']
     parts.append(f'<p class="where">{_text(where)}</p>')
     if outcome.findings:
@@ -145,7 +145,7 @@ def _section(result: Result) -> str:
 
 
 def _table(table: Table, file: str) -> str:
-    """A table in a box of its own that scrolls, and the same as a CSV file that is part of the page."""
+    """Return a table in a scrollable box, with a link to its CSV file, which is part of the page."""
     name = file.rpartition("/")[2]
     content = f"data:text/csv;charset=utf-8,{quote(csv_of(table))}"
     numbers = [is_number(table, column) for column in range(len(table.columns))]
@@ -160,10 +160,10 @@ def _table(table: Table, file: str) -> str:
     )
     rows = []
     for row in texts(table):
-        first, *rest = (
+        first, *others = (
             f"{_class(kind)}{_may_break(cell)}>{_text(cell)}" for cell, kind in zip(row, kinds, strict=True)
         )
-        cells = f'<th scope="row"{first}</th>' + "".join(f"<td{cell}</td>" for cell in rest)
+        cells = f'<th scope="row"{first}</th>' + "".join(f"<td{cell}</td>" for cell in others)
         rows.append(f"<tr{_class('paper' if is_papers_row(row) else '')}>{cells}</tr>")
     note = f'<p class="note">{_text(table.note)}</p>' if table.note else ""
     return (
@@ -174,20 +174,20 @@ def _table(table: Table, file: str) -> str:
 
 
 def _may_break(cell: str) -> str:
-    """Long texts may be broken into lines; numbers and names may not."""
+    """Return the attribute that allows line breaks in long texts; numbers and names have none."""
     return "" if len(cell) <= 28 else ' data-long=""'
 
 
 def _plot(plot: Plot, place: str) -> str:
     both = {"light": figure(plot), "dark": figure(plot, dark=True)}
-    # "<" as an escape, so that no text can end the script
-    told = json.dumps(both, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    # escape "<", so that no text can end the script
+    content = json.dumps(both, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     note = caption(plot)
     below = f"<figcaption>{_text(note)}</figcaption>" if note else ""
     return (
         f'<figure><div class="plot" id="{place}" role="img" aria-label="{_text(described(plot))}"></div>'
         f"{below}</figure>"
-        f'<script type="application/json" data-plot="{place}">{told}</script>'
+        f'<script type="application/json" data-plot="{place}">{content}</script>'
     )
 
 
@@ -209,12 +209,12 @@ def _claims(claims: Sequence[Claim]) -> str:
 
 
 def _definitions(place: str, title: str, pairs: Sequence[tuple[str, str]]) -> str:
-    told = "".join(f"<dt>{_text(name)}</dt><dd>{_text(text)}</dd>" for name, text in pairs)
-    return f'<section id="{place}"><h2>{title}</h2><dl>{told}</dl></section>\n'
+    items = "".join(f"<dt>{_text(name)}</dt><dd>{_text(text)}</dd>" for name, text in pairs)
+    return f'<section id="{place}"><h2>{title}</h2><dl>{items}</dl></section>\n'
 
 
 def _text(text: str) -> str:
-    """Text as HTML has it; a percent sign stays on the line of its number."""
+    """Escape text for HTML; keep a percent sign on the line of its number."""
     return escape(text.replace(" %", "\u00a0%"))
 
 

@@ -1,6 +1,7 @@
-"""Every case that was measured in which a rival does better than AOMG: nearer, smaller or faster on a stream.
+"""Lists every measured case in which a rival does better than AOMG: more accurate, smaller or faster on a stream.
 
-Nearer is by value or by rank, the mean over windows at a quantile, or by value in the worst window of all.
+More accurate means a smaller mean error at a quantile, by value or by rank, or a smaller value error in the worst
+window.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aomg.evaluation import experiment
-from aomg.evaluation.experiment import Found
-from aomg.evaluation.experiments import frontier, policies_on_a_stream, table2
+from aomg.evaluation.experiment import Measurements
+from aomg.evaluation.experiments import frontier, policy_comparison, table2
 from aomg.evaluation.measure.accuracy import QUANTILES
 from aomg.evaluation.measure.contenders import PAPERS_RIVALS, TITLES
 from aomg.evaluation.measure.scale import Scale
-from aomg.evaluation.measure.source import Source, of_stream
-from aomg.evaluation.outcome import Cell, Column, Outcome, Table
+from aomg.evaluation.measure.source import ValueSource, of_stream
+from aomg.evaluation.outcome import Cell, Outcome, Table, TableColumn
 from aomg.evaluation.run import EvaluationError, Run, Watch
 
 OURS = (frontier.DEFAULT, frontier.PAPER)
@@ -24,12 +25,12 @@ EXPERIMENTS = ("frontier", "table2", "taxi", "host")
 
 @dataclass(frozen=True)
 class Loss:
-    """A rival that does better than a form of AOMG, and both numbers."""
+    """A rival that does better than a mode of AOMG, and both numbers."""
 
     experiment: str
     stream: str
-    what: str
-    """An error at a quantile, by value or by rank, or in the worst window, or `bytes`: less is better; or speed."""
+    quantity: str
+    """An error, by value or rank at a quantile or in the worst window; bytes; or speed."""
     ours: str
     rival: str
     own: float
@@ -42,127 +43,137 @@ class _Standing:
 
     experiment: str
     stream: str
-    what: str
+    quantity: str
     by_policy: Mapping[str, float]
 
 
 def losses(run: Run, watch: Watch | None = None) -> list[Loss]:
-    """All of them, over the paper's streams. Measures what the run does not have yet.
+    """Return all losses on the paper's streams. Measures missing pieces.
 
-    A case that two experiments measured is told once, by the first of EXPERIMENTS. That an exact policy has no error is
-    no case. Raises EvaluationError on a source of one's own.
+    If two experiments measured a case, the first of EXPERIMENTS counts. The zero errors of exact policies are not
+    losses. Raises EvaluationError with the user's data.
     """
     if run.source is not None:
-        raise EvaluationError("rivals are compared on the paper's streams: leave out --data")
-    told: dict[tuple[str, ...], Loss] = {}
+        raise EvaluationError("rivals are compared on the paper's streams: remove --data")
+    by_case: dict[tuple[str, ...], Loss] = {}
     for standing in _standings(run, watch):
         for loss in _lost(standing):
-            told.setdefault((loss.stream, loss.what, loss.ours, loss.rival), loss)
-    return list(told.values())
+            by_case.setdefault((loss.stream, loss.quantity, loss.ours, loss.rival), loss)
+    return list(by_case.values())
 
 
 def _lost(standing: _Standing) -> Iterator[Loss]:
     for ours in OURS:
         own = standing.by_policy[ours]
         for rival, theirs in standing.by_policy.items():
-            better = theirs > own if standing.what == SPEED else theirs < own
-            trivial = rival.startswith("Exact") and standing.what not in (BYTES, SPEED)
+            better = theirs > own if standing.quantity == SPEED else theirs < own
+            trivial = rival.startswith("Exact") and standing.quantity not in (BYTES, SPEED)
             if better and not trivial and not rival.startswith("AOMG"):
-                yield Loss(standing.experiment, standing.stream, standing.what, ours, rival, own, theirs)
+                yield Loss(standing.experiment, standing.stream, standing.quantity, ours, rival, own, theirs)
 
 
 def _standings(run: Run, watch: Watch | None) -> Iterator[_Standing]:
-    found = {name: _found(run, name, watch) for name in EXPERIMENTS}
+    measurements = {name: _measurements_of(run, name, watch) for name in EXPERIMENTS}
     for source in frontier.sources(None):
-        told = {policy: one for policy, one in found["frontier"][source.name].items() if "refused" not in one}
-        yield from _standings_of("frontier", source, QUANTILES, told)
+        by_policy = {
+            policy: measurement
+            for policy, measurement in measurements["frontier"][source.name].items()
+            if "refused" not in measurement
+        }
+        yield from _standings_of("frontier", source, QUANTILES, by_policy)
     names = {table2.AOMG: frontier.PAPER, table2.DEFAULT: frontier.DEFAULT, table2.LIFTED: "CMQS, as published"}
     names |= {policy: TITLES[policy] for policy in PAPERS_RIVALS}
     for source, quantiles in ((of_stream("pingmesh"), QUANTILES), (of_stream("search"), ("0.95", "0.999"))):
-        told = {title: found["table2"][f"{source.name}-fine-{name}"] for name, title in names.items()}
-        yield from _standings_of("table2", source, quantiles, told)
+        by_policy = {title: measurements["table2"][f"{source.name}-fine-{name}"] for name, title in names.items()}
+        yield from _standings_of("table2", source, quantiles, by_policy)
     memory, cpu = (of_stream("host_resources", resource=resource) for resource in ("memory", "cpu"))
-    # memory is what the stream has unless told, so it is the one of the frontier
+    # memory is the default of the stream, so it is the one in the frontier
     titles = {memory.title: of_stream("host_resources").title}
     for name, source in (("taxi", of_stream("taxi")), ("host", memory), ("host", cpu)):
         known = replace(source, title=titles.get(source.title, source.title))
-        yield from _standings_of(name, known, QUANTILES, policies_on_a_stream.measured(found[name], source))
+        yield from _standings_of(name, known, QUANTILES, policy_comparison.measured(measurements[name], source))
 
 
 def _standings_of(
-    name: str, source: Source, quantiles: Sequence[str], told: Mapping[str, Mapping[str, Any]]
+    name: str, source: ValueSource, quantiles: Sequence[str], measurements: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[_Standing]:
-    """All quantities that were measured of every form of AOMG: of errors by rank, only some experiments have any."""
-    by_what: dict[str, dict[str, float | None]] = {}
-    for policy, one in told.items():
-        ranks = one.get("rank_error") or [None] * len(quantiles)
-        for at, quantile in enumerate(quantiles):
-            by_what.setdefault(f"value error at Q{quantile} (%)", {})[policy] = one["value_error"][at]
-            by_what.setdefault(f"rank error at Q{quantile}", {})[policy] = ranks[at]
-        worst = [error for error in one["worst_value_error"] if error is not None]
-        by_what.setdefault(WORST, {})[policy] = max(worst, default=None)
-        by_what.setdefault(BYTES, {})[policy] = one["nbytes"]
-        by_what.setdefault(SPEED, {})[policy] = one.get("speed")
-    for what in sorted(by_what, key=_kind):
-        there = {policy: number for policy, number in by_what[what].items() if number is not None}
+    """Yield all quantities that were measured for every mode of AOMG; rank errors only in some experiments."""
+    by_quantity: dict[str, dict[str, float | None]] = {}
+    for policy, measurement in measurements.items():
+        ranks = measurement.get("rank_error") or [None] * len(quantiles)
+        for index, quantile in enumerate(quantiles):
+            by_quantity.setdefault(f"value error at Q{quantile} (%)", {})[policy] = measurement["value_error"][index]
+            by_quantity.setdefault(f"rank error at Q{quantile}", {})[policy] = ranks[index]
+        worst = [error for error in measurement["worst_value_error"] if error is not None]
+        by_quantity.setdefault(WORST, {})[policy] = max(worst, default=None)
+        by_quantity.setdefault(BYTES, {})[policy] = measurement["nbytes"]
+        by_quantity.setdefault(SPEED, {})[policy] = measurement.get("speed")
+    for quantity in sorted(by_quantity, key=_kind):
+        there = {policy: number for policy, number in by_quantity[quantity].items() if number is not None}
         if there.keys() >= set(OURS):
-            yield _Standing(name, source.title, what, there)
+            yield _Standing(name, source.title, quantity, there)
 
 
-def _kind(what: str) -> int:
-    """The place of a quantity in the tables: errors by value, the worst window, errors by rank, bytes, speed."""
-    return [what.startswith("value"), what == WORST, what.startswith("rank"), what == BYTES, what == SPEED].index(True)
+def _kind(quantity: str) -> int:
+    """Return the order of a quantity: value errors, worst window, rank errors, bytes, speed."""
+    return [
+        quantity.startswith("value"),
+        quantity == WORST,
+        quantity.startswith("rank"),
+        quantity == BYTES,
+        quantity == SPEED,
+    ].index(True)
 
 
-def _found(run: Run, name: str, watch: Watch | None) -> dict[str, Any]:
-    """What the pieces of an experiment found."""
-    kept: dict[str, Any] = {}
-    asked = experiment(name)
+def _measurements_of(run: Run, name: str, watch: Watch | None) -> dict[str, Any]:
+    """Return the measurements of an experiment."""
+    measurements: dict[str, Any] = {}
+    requested = experiment(name)
 
-    def keep(found: Found, scale: Scale, own: Source | None) -> Outcome:
-        kept.update(found)
-        return asked.outcome(found, scale, own)
+    def store(by_piece: Measurements, scale: Scale, own: ValueSource | None) -> Outcome:
+        measurements.update(by_piece)
+        return requested.outcome(by_piece, scale, own)
 
-    run.outcome(replace(asked, outcome=keep), watch)
-    return kept
-
-
-def tables(told: Sequence[Loss]) -> list[Table]:
-    """Who does better in what, on how many streams; then every case, for each form of AOMG."""
-    return [_summary(told), *(_cases(told, ours) for ours in OURS)]
+    run.outcome(replace(requested, outcome=store), watch)
+    return measurements
 
 
-def _summary(told: Sequence[Loss]) -> Table:
+def tables(cases: Sequence[Loss]) -> list[Table]:
+    """Return a summary of who does better where, then every case for each mode of AOMG."""
+    return [_summary(cases), *(_cases(cases, ours) for ours in OURS)]
+
+
+def _summary(cases: Sequence[Loss]) -> Table:
     rows: list[list[Cell]] = []
     for ours in OURS:
-        for rival in dict.fromkeys(loss.rival for loss in told if loss.ours == ours):
-            cases = [one for one in told if (one.ours, one.rival) == (ours, rival)]
-            where = [[one.stream for one in cases if _kind(one.what) == kind] for kind in range(5)]
+        for rival in dict.fromkeys(loss.rival for loss in cases if loss.ours == ours):
+            own_cases = [loss for loss in cases if (loss.ours, loss.rival) == (ours, rival)]
+            where = [[loss.stream for loss in own_cases if _kind(loss.quantity) == kind] for kind in range(5)]
             rows.append([ours, rival, *(", ".join(dict.fromkeys(streams)) for streams in where)])
     columns = (
-        "than",
+        "better than",
         "rival",
-        "is nearer, at a quantile at least, on",
-        "is nearer in the worst window on",
-        "is nearer by rank, at a quantile at least, on",
-        "is smaller on",
-        "is faster on",
+        "smaller error at some quantile on",
+        "smaller error in the worst window on",
+        "smaller rank error at some quantile on",
+        "fewer bytes on",
+        "faster on",
     )
-    return Table("Rivals that do better", [Column(name) for name in columns], rows)
+    return Table("Rivals that do better", [TableColumn(name) for name in columns], rows)
 
 
-def _cases(told: Sequence[Loss], ours: str) -> Table:
+def _cases(cases: Sequence[Loss], ours: str) -> Table:
     groups: dict[tuple[str, str], list[Loss]] = {}
-    for loss in told:
+    for loss in cases:
         if loss.ours == ours:
-            groups.setdefault((loss.stream, loss.what), []).append(loss)
+            groups.setdefault((loss.stream, loss.quantity), []).append(loss)
     rows: list[list[Cell]] = []
-    for (stream, what), group in groups.items():
-        better = [f"{one.rival} {_number(one.theirs, what)}" for one in group]
-        rows.append([stream, what, _number(group[0].own, what), "; ".join(better)])
-    columns = [Column("stream"), Column("what"), Column(ours), Column("better")]
+    for (stream, quantity), group in groups.items():
+        better = [f"{loss.rival} {_number(loss.theirs, quantity)}" for loss in group]
+        rows.append([stream, quantity, _number(group[0].own, quantity), "; ".join(better)])
+    columns = [TableColumn("stream"), TableColumn("what"), TableColumn(ours), TableColumn("better")]
     return Table(f"Every case in which a rival does better than {ours}", columns, rows)
 
 
-def _number(number: float, what: str) -> str:
-    return f"{number:,.0f}" if what == BYTES else f"{number:.3g}"
+def _number(number: float, quantity: str) -> str:
+    return f"{number:,.0f}" if quantity == BYTES else f"{number:.3g}"

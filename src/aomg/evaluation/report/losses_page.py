@@ -1,7 +1,7 @@
-"""Writes what was measured into the page of losses: every rival that does better, and the claims that do not hold.
+"""Writes measured losses into docs/where-it-loses.md: rivals that do better, and claims that do not hold.
 
-``python -m aomg.evaluation.report.losses_page build/evaluation docs/where-it-loses.md`` replaces what stands between
-the page's marks; what to choose then is written by hand around them.
+``python -m aomg.evaluation.report.losses_page build/evaluation docs/where-it-loses.md`` replaces the text between the
+page's marks. The text around them is written by hand.
 """
 
 import sys
@@ -10,20 +10,20 @@ from pathlib import Path
 
 from aomg.errors import AomgError
 from aomg.evaluation import experiment, names
-from aomg.evaluation.files import Result, read
+from aomg.evaluation.files import ExperimentResult, read
 from aomg.evaluation.measure.scale import Scale
 from aomg.evaluation.report.losses import EXPERIMENTS, Loss, losses, tables
 from aomg.evaluation.report.markdown import between_marks, claimed, rows
 from aomg.evaluation.run import EvaluationError, Run, put
 
 
-def filled(page: str, told: Sequence[Loss], results: Sequence[Result]) -> str:
-    """The page with the losses and the claims that do not hold between its marks."""
+def filled(page: str, cases: Sequence[Loss], results: Sequence[ExperimentResult]) -> str:
+    """Return the page with the losses and the failing claims between its marks."""
     failing = [
         (f"results/{result.name}", claim) for result in results for claim in result.outcome.claims if claim.fails
     ]
     parts = {
-        "losses": "\n".join(f"### {table.title}\n\n{rows(table)}" for table in tables(told)),
+        "losses": "\n".join(f"### {table.title}\n\n{rows(table)}" for table in tables(cases)),
         "claims": claimed(failing) if failing else "All hold.\n",
     }
     for name, text in parts.items():
@@ -31,11 +31,11 @@ def filled(page: str, told: Sequence[Loss], results: Sequence[Result]) -> str:
     return page
 
 
-def run_of(folder: Path, results: Sequence[Result]) -> Run:
-    """The run that the results are of. Raises EvaluationError if there are several, or if it is not complete."""
+def run_of(folder: Path, results: Sequence[ExperimentResult]) -> Run:
+    """Return the run of the results; raise EvaluationError if there are several, or if it is not complete."""
     scales = {Scale(**result.about["scale"]) for result in results}
     if len(scales) != 1:
-        raise EvaluationError(f"{folder} has results of {len(scales)} scales; run all of aomg evaluate at one of them")
+        raise EvaluationError(f"{folder} has results of {len(scales)} scales; run aomg evaluate at one of them")
     run = Run(folder, scales.pop())
     missing = run.missing(experiment(name) for name in EXPERIMENTS)
     if missing:
@@ -44,9 +44,9 @@ def run_of(folder: Path, results: Sequence[Result]) -> Run:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Fill a page from the results of an evaluation. Measures nothing."""
+    """Update the page from the results of an evaluation. Measures nothing."""
     if len(arguments) != 2:
-        raise EvaluationError("give the folder of the results and the page")
+        raise EvaluationError("give the folder of results and the page")
     source, page = map(Path, arguments)
     results = read(source, names())
     put(page, filled(page.read_text(), losses(run_of(source, results)), results))

@@ -1,4 +1,4 @@
-"""Pages for the documents: one for each result with its tables, findings, claims and pictures, and an index.
+"""Writes Markdown pages: one per result with its tables, findings, claims and pictures, and an index.
 
 ``python -m aomg.evaluation.report.markdown build/evaluation docs/results`` writes them from the results.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aomg.errors import AomgError
 from aomg.evaluation import names
-from aomg.evaluation.files import Result, read
+from aomg.evaluation.files import ExperimentResult, read
 from aomg.evaluation.machine import facts, facts_of_all
 from aomg.evaluation.outcome import Claim, Plot, Table, tally
 from aomg.evaluation.report.definitions import METHODS
@@ -21,20 +21,20 @@ from aomg.evaluation.run import EvaluationError, put
 _WRITTEN = "<!-- written by make evaluation: edit the experiment instead -->\n"
 
 
-def pages(results: Sequence[Result], draw: Callable[[Sequence[Plot]], list[str]] = svgs) -> dict[str, str]:
-    """The content of every file, by its name: Markdown and SVG."""
+def pages(results: Sequence[ExperimentResult], draw: Callable[[Sequence[Plot]], list[str]] = svgs) -> dict[str, str]:
+    """Return the content of every file by name: Markdown and SVG."""
     drawn = iter(draw([plot for result in results for plot in result.outcome.plots]))
-    found = {"README.md": index(results)}
+    files = {"README.md": index(results)}
     for result in results:
-        found[f"{result.name}.md"] = page(result)
-        found |= {picture: next(drawn) for picture, _ in _pictures(result)}
-    return found
+        files[f"{result.name}.md"] = page(result)
+        files |= {picture: next(drawn) for picture, _ in _pictures(result)}
+    return files
 
 
-def page(result: Result) -> str:
-    """One result."""
+def page(result: ExperimentResult) -> str:
+    """Return the page of one result."""
     outcome = result.outcome
-    where = f"In the paper: {result.paper}." if result.paper else "Not in the paper: a question of ours."
+    where = f"In the paper: {result.paper}." if result.paper else "Not in the paper: our own question."
     parts = [_WRITTEN, f"# {_words(result.title)}\n", f"{_words(result.question)} {_words(where)}\n"]
     if outcome.findings:
         parts += ["## Findings\n", "".join(f"- {_words(finding)}\n" for finding in outcome.findings)]
@@ -47,16 +47,16 @@ def page(result: Result) -> str:
         parts += [f"{_words(note)}\n"] if note else []
     if outcome.claims:
         parts += ["## Claims\n", claimed([("", claim) for claim in outcome.claims])]
-    told = dict(facts(result.about))
+    conditions = dict(facts(result.about))
     parts.append(
-        f"Measured {told['measured']} with `{told['command']}` on {told['processor']}; {_words(told['scale'])}. "
-        "[How it was measured](README.md#methods), [all results](README.md).\n"
+        f"Measured {conditions['measured']} with `{conditions['command']}` on {conditions['processor']}; "
+        f"{_words(conditions['scale'])}. [How it was measured](README.md#methods), [all results](README.md).\n"
     )
     return "\n".join(parts)
 
 
-def index(results: Sequence[Result]) -> str:
-    """The first page: all results, all claims, the methods and the machine."""
+def index(results: Sequence[ExperimentResult]) -> str:
+    """Return the index: all results, all claims, the methods and the machine."""
     if not results:
         raise EvaluationError("there are no results: run aomg evaluate first")
     listed = "".join(
@@ -65,21 +65,21 @@ def index(results: Sequence[Result]) -> str:
     parts = [
         _WRITTEN,
         "# Results\n",
-        "The paper's tables and figures again, on this implementation, and a few questions more. "
-        "[evaluation.md](../evaluation.md) says how to run all of it, also on your own data.\n",
+        "The paper's tables and figures, measured on this implementation, and a few questions of our own. "
+        "[evaluation.md](../evaluation.md) explains how to run everything, also on your own data.\n",
         f"| name | question | in the paper |\n|---|---|---|\n{listed}",
     ]
     claims = [(result.name, claim) for result in results for claim in result.outcome.claims]
     if claims:
         parts += ["## Claims\n", f"Of the paper's claims, {tally([c for _, c in claims])}.\n", claimed(claims)]
     parts += ["## Methods\n", "".join(f"- **{name}**: {_words(text)}\n" for name, text in METHODS)]
-    told = [(name, text) for name, text in facts_of_all([result.about for result in results]) if text]
-    parts += ["## Machine\n", "".join(f"- **{name}**: {_words(text)}\n" for name, text in told)]
+    machine = [(name, text) for name, text in facts_of_all([result.about for result in results]) if text]
+    parts += ["## Machine\n", "".join(f"- **{name}**: {_words(text)}\n" for name, text in machine)]
     return "\n".join(parts)
 
 
 def rows(table: Table) -> str:
-    """A table; numbers to the right."""
+    """Return a table with right-aligned numbers."""
     numbers = [is_number(table, column) for column in range(len(table.columns))]
     lines = [[_cell(column.heading) for column in table.columns], ["---:" if number else "---" for number in numbers]]
     lines += [[_cell(cell) for cell in row] for row in texts(table)]
@@ -87,29 +87,31 @@ def rows(table: Table) -> str:
 
 
 def claimed(claims: Sequence[tuple[str, Claim]]) -> str:
-    """A table of claims; with names of experiments, each leads to its page."""
+    """Return a table of claims; with names of experiments, each links to its page."""
     lines = ["| claim | the paper | here | verdict | |", "|---|---|---|---|---|"]
     for name, claim in claims:
-        what = f"[{_cell(claim.name)}]({name}.md)" if name else _cell(claim.name)
+        title = f"[{_cell(claim.name)}]({name}.md)" if name else _cell(claim.name)
         verdict = f"**{claim.verdict}**" if claim.fails else claim.verdict
-        lines.append(f"| {what} | {_cell(claim.paper)} | {_cell(claim.measured)} | {verdict} | {_cell(claim.reason)} |")
+        lines.append(
+            f"| {title} | {_cell(claim.paper)} | {_cell(claim.measured)} | {verdict} | {_cell(claim.reason)} |"
+        )
     return "\n".join(lines) + "\n"
 
 
 def between_marks(page: str, name: str, text: str) -> str:
-    """The page with this text between its two marks of a name. Raises EvaluationError if it has them not once each."""
+    """Return the page with this text between two marks; raise EvaluationError unless it has each mark once."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     if page.count(begin) != 1 or page.count(end) != 1:
         raise EvaluationError(f"the page needs the marks {begin} and {end}, once each")
     return f"{page.partition(begin)[0]}{begin}\n{text}{end}{page.partition(end)[2]}"
 
 
-def _pictures(result: Result) -> list[tuple[str, Plot]]:
+def _pictures(result: ExperimentResult) -> list[tuple[str, Plot]]:
     return [(f"{result.name}-{number}.svg", plot) for number, plot in enumerate(result.outcome.plots, 1)]
 
 
 def _words(text: str) -> str:
-    """Text in which nothing is taken for Markdown or HTML."""
+    """Escape text for Markdown and HTML."""
     for sign in "\\`*_[]<":
         text = text.replace(sign, f"\\{sign}")
     return text.replace("\n", " ")
@@ -120,9 +122,9 @@ def _cell(text: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the pages of a folder of results into another, and remove those of results that are gone."""
+    """Write the pages of all results into a folder, and remove pages of results that no longer exist."""
     if len(arguments) != 2:
-        raise EvaluationError("give the folder of the results and that of the pages")
+        raise EvaluationError("give two folders: results and pages")
     source, target = map(Path, arguments)
     content = pages(read(source, names()))
     for name, text in content.items():

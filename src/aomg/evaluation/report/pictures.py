@@ -1,4 +1,4 @@
-"""Plots as SVG files, drawn by Plotly in a headless Chromium: always of one size, in light, with few bytes."""
+"""Draws plots as SVG files with Plotly in a headless Chromium: one size, light theme, small files."""
 
 import os
 import re
@@ -31,9 +31,9 @@ _DRAW = """async ([figure, width]) => {
 
 @contextmanager
 def browser() -> Iterator["Browser"]:
-    """Give a headless Chromium, the one of the system.
+    """Start the system's Chromium without a window.
 
-    Raises SettingsError where it or its driver is missing or does not start, with the reason and what to install.
+    Raises SettingsError with the reason and what to install if it or its driver is missing or does not start.
     """
     try:
         from playwright.sync_api import Error
@@ -42,7 +42,7 @@ def browser() -> Iterator["Browser"]:
     path = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if path is None:
         raise SettingsError("pictures need Chromium: on Debian run apt install chromium; elsewhere see chromium.org")
-    # Chromium refuses to keep its sandbox when root runs it, as in containers.
+    # Chromium does not start with its sandbox as root, as in containers.
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
     with _driver() as driver:
         try:
@@ -60,12 +60,12 @@ def browser() -> Iterator["Browser"]:
 
 @contextmanager
 def _driver() -> Iterator["Playwright"]:
-    """Start Playwright's driver, a Node of its own."""
+    """Start Playwright's driver, its own Node."""
     from playwright.sync_api import sync_playwright
 
     try:
         driver = sync_playwright().start()
-    except Exception:  # a bare one, which only says that there is no connection
+    except Exception:  # it only says that there is no connection
         version = [sys.executable, "-m", "playwright", "--version"]
         tried = subprocess.run(version, capture_output=True, text=True, timeout=60, check=False)
         raise SettingsError(
@@ -78,28 +78,28 @@ def _driver() -> Iterator["Playwright"]:
         driver.stop()
 
 
-def _reason(said: str) -> str:
-    """The line that says most of what a program wrote before it ended: the first that it wrote as an error."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _reason(output: str) -> str:
+    """Return the most useful line of a program's output: the first error, or else the first line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line.partition("[err] ")[2] for line in lines if "[err] " in line]
-    return (errors or lines or ["it ended without a word"])[0]
+    return (errors or lines or ["it ended without output"])[0]
 
 
 def svgs(plots: Sequence[Plot]) -> list[str]:
-    """Draw plots; a second or two for the browser, and some hundredths for each."""
+    """Draw plots. Takes one or two seconds for the browser, and some hundredths per plot."""
     if not plots:
         return []
     with browser() as chromium, TemporaryDirectory() as folder:
-        # from a file: scripts of 5 MB take their time on the way through the driver
+        # from a file: sending scripts of 5 MB through the driver is slow
         file = Path(folder) / "plots.html"
         scripts = "".join(f"<script>{script}</script>" for script in (plotly(), own("report.js")))
         file.write_text(f'<!doctype html><meta charset="utf-8"><title>plots</title>{scripts}', encoding="utf-8")
         page = chromium.new_page(viewport={"width": WIDTH, "height": 800}, color_scheme="light")
         page.goto(file.as_uri())
-        return [_without_chance(page.evaluate(_DRAW, [figure(plot), WIDTH])) + "\n" for plot in plots]
+        return [_reproducible(page.evaluate(_DRAW, [figure(plot), WIDTH])) + "\n" for plot in plots]
 
 
-def _without_chance(svg: str) -> str:
-    """The same plot is the same file, whatever number Plotly drew for its names and in which order it set things."""
+def _reproducible(svg: str) -> str:
+    """Replace Plotly's random names and sort attributes, so that the same plot gives the same file."""
     drawn = re.search(r'id="defs-(\w+)"', svg)
     return canonicalize(svg.replace(drawn[1], "plot") if drawn else svg)

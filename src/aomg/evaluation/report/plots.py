@@ -1,7 +1,7 @@
-"""Plots as Plotly draws them, in light and in dark: dictionaries only, so that nothing is needed to make them.
+"""Converts plots to Plotly's dictionaries, in a light and a dark theme. Does not need Plotly.
 
-The colours are those of Okabe and Ito, which people with any colour vision tell apart, made a little darker or lighter
-where the background asks for it. Series differ in the shape of their marks as well.
+The colours are those of Okabe and Ito, which people with any colour vision can distinguish, slightly darker or lighter
+to suit the background. Series also differ in the shape of their marks.
 """
 
 import textwrap
@@ -50,12 +50,12 @@ _COLOURS = len(LIGHT["series"])
 
 
 def figure(plot: Plot, dark: bool = False) -> dict[str, Any]:
-    """The data and the layout of a plot. Its title and caption are not part of it: they stand in the text."""
+    """Return the data and the layout of a plot, without title and caption, which are part of the text."""
     theme = DARK if dark else LIGHT
     styles = _styles(plot.series)
     traces = [_trace(plot, series, style, theme) for series, style in zip(plot.series, styles, strict=True)]
     for number, trace in enumerate(traces):
-        trace["uid"] = f"series{number}"  # or Plotly draws lots
+        trace["uid"] = f"series{number}"  # otherwise Plotly picks a random one
     places = _places(plot)
     layout: dict[str, Any] = {
         "font": {"family": FONT, "size": 13, "color": theme["ink"]},
@@ -74,7 +74,7 @@ def figure(plot: Plot, dark: bool = False) -> dict[str, Any]:
     if not plot.log_y:
         layout["yaxis"]["rangemode"] = "tozero"
     if places:
-        # as they come, over all series; Plotly would put those of the first series first
+        # in order of appearance over all series; Plotly would put those of the first series first
         layout["xaxis"] |= {"categoryorder": "array", "categoryarray": [_broken(place) for place in places]}
     if _sideways(plot):
         layout["xaxis"], layout["yaxis"] = layout["yaxis"], layout["xaxis"] | {"autorange": "reversed"}
@@ -83,32 +83,32 @@ def figure(plot: Plot, dark: bool = False) -> dict[str, Any]:
 
 
 def caption(plot: Plot) -> str:
-    """The caption, and which points a logarithmic axis cannot show."""
+    """Return the caption, with the series whose points a logarithmic axis cannot show."""
     lost = [series.name for series in plot.series if _lost(plot, series)]
-    note = f"Zero has no place on a logarithmic axis; points are missing from {', '.join(lost)}." if lost else ""
+    note = f"A logarithmic axis cannot show zero; points are missing from {', '.join(lost)}." if lost else ""
     return " ".join(text for text in (plot.caption, note) if text)
 
 
 def described(plot: Plot) -> str:
-    """The plot in words, for those who do not see it."""
+    """Describe the plot in words, for screen readers."""
     kind = {"lines": "Lines", "points": "Points", "bars": "Bars"}[plot.kind]
     return f"{plot.title}. {kind} of {plot.y} by {plot.x}: {', '.join(series.name for series in plot.series)}."
 
 
 def _places(plot: Plot) -> list[str]:
-    """The words along the axis, in their order; none if there are numbers."""
+    """Return the categories of the axis in order; none if it has numbers."""
     if not any(isinstance(x, str) for series in plot.series for x in series.x):
         return []
     return list(dict.fromkeys(str(x) for series in plot.series for x in series.x))
 
 
 def _sideways(plot: Plot) -> bool:
-    """Whether bars lie: where their names are too long to stand beside each other."""
+    """Return whether bars are horizontal: if their names are too long to fit side by side."""
     return plot.kind == "bars" and sum(len(place) + 2 for place in _places(plot)) > 80
 
 
 def _broken(place: str) -> str:
-    """A name in lines of some twenty characters."""
+    """Break a name into lines of about twenty characters."""
     return "<br>".join(textwrap.wrap(place, 22)) or place
 
 
@@ -118,10 +118,10 @@ def _lost(plot: Plot, series: Series) -> bool:
 
 
 def _styles(all_series: Sequence[Series]) -> list[int]:
-    """A number for each series, which gives its colour and its mark.
+    """Return a number per series, which determines its colour and mark.
 
-    A contender keeps its number in all plots; a dashed series (the paper's) has that of the one it belongs to. The
-    others get what is left, colours that are not used yet first.
+    A contender has the same number in all plots; a dashed series (the paper's) has that of its namesake. The others get
+    the free numbers, unused colours first.
     """
     own = {series.name: _KNOWN.index(series.name) for series in all_series if series.name in _KNOWN}
     names = [series.name for series in all_series if not series.dashed or _namesake(series, all_series) is None]
@@ -134,13 +134,13 @@ def _styles(all_series: Sequence[Series]) -> list[int]:
 
 
 def _namesake(series: Series, others: Sequence[Series]) -> str | None:
-    """The longest name of a series that is not dashed and is part of this one's name."""
-    names = [other.name for other in others if not other.dashed and other.name in series.name]
+    """Return the longest name of a solid series that is part of this one's name."""
+    names = [candidate.name for candidate in others if not candidate.dashed and candidate.name in series.name]
     return max(names, key=len, default=None)
 
 
 def _rank(name: str) -> int:
-    """The place in the legend: AOMG, then the contenders, then all others as they come."""
+    """Return the position in the legend: AOMG, then the contenders, then all others."""
     if name.startswith("AOMG"):
         return 1
     return next((2 + number for number, title in enumerate(_KNOWN) if name.startswith(title)), 1000)
@@ -151,17 +151,17 @@ def _trace(plot: Plot, series: Series, style: int, theme: dict[str, Any]) -> dic
     x = [_broken(x) if isinstance(x, str) else x for x in series.x]
     y = list(series.y)
     sideways = _sideways(plot)
-    where, what = ("%{y}", "%{x}") if sideways else ("%{x}", "%{y}")
-    told = f"<b>%{{fullData.name}}</b><br>{plot.x + ': ' if plot.x else ''}{where}<br>{plot.y}: {what}"
+    position, value = ("%{y}", "%{x}") if sideways else ("%{x}", "%{y}")
+    template = f"<b>%{{fullData.name}}</b><br>{plot.x + ': ' if plot.x else ''}{position}<br>{plot.y}: {value}"
     if series.labels:
-        told += "<br>%{customdata}"
+        template += "<br>%{customdata}"
     trace: dict[str, Any] = {
         "name": series.name,
-        # whatever is drawn on top, AOMG and the contenders are told in one order
+        # the legend has a fixed order, independent of the drawing order
         "legendrank": _rank(series.name),
         "x": y if sideways else x,
         "y": x if sideways else y,
-        "hovertemplate": told + "<extra></extra>",
+        "hovertemplate": template + "<extra></extra>",
     }
     if series.labels:
         trace["customdata"] = list(series.labels)
@@ -176,7 +176,7 @@ def _trace(plot: Plot, series: Series, style: int, theme: dict[str, Any]) -> dic
         mark["symbol"] += "-open"
     trace |= {"type": "scatter", "mode": "markers" if plot.kind == "points" else "lines+markers", "marker": mark}
     if plot.kind == "lines":
-        # a colour that is used again is dotted
+        # dotted if the colour is used again
         dash = "dash" if series.dashed else "solid" if style < _COLOURS else "dot"
         trace["line"] = {"color": colour, "width": 2, "dash": dash}
     return trace
@@ -198,6 +198,6 @@ def _axis(title: str, log: bool, values: Sequence[float | str | None], theme: di
         "exponentformat": "SI" if drawn and min(drawn) >= 1 else "none",
         "minexponent": 2,
         "separatethousands": True,
-        # between powers of ten, 2 and 5 are told only where there are few powers
+        # label 2 and 5 between powers of ten only if there are few powers
         "minorloglabels": "none" if wide else "complete",
     }

@@ -1,4 +1,4 @@
-"""How tables are shown: which columns are numbers, which cells are the paper's, and how a wide one is cut in parts."""
+"""Lays out tables: numeric columns, cells of the paper, and how to split a wide table."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,55 +12,55 @@ _PAPERS = re.compile(r"\bpaper\b", re.IGNORECASE)
 
 
 def is_number(table: Table, column: int) -> bool:
-    """Whether a column is written to the right: all its cells are numbers, or look like one: 12 %, 3,340 (16,416)."""
+    """Return whether a column is right-aligned: all cells are numbers or look like one: 12 %, 3,340 (16,416)."""
     cells = [row[column] for row in table.rows if row[column] not in (None, "", "-")]
     return bool(cells) and all(not isinstance(cell, str) or _NUMBER.fullmatch(cell) for cell in cells)
 
 
 def texts(table: Table) -> list[list[str]]:
-    """Every cell as people read it."""
+    """Return every cell as text."""
     return [[column.text(cell) for column, cell in zip(table.columns, row, strict=True)] for row in table.rows]
 
 
 def headings(table: Table) -> list[str]:
-    """The heading of each column; a percent sign stays on the line of its number."""
+    """Return the heading of each column; a percent sign stays on the line of its number."""
     return [column.heading.replace(" %", "\u00a0%") for column in table.columns]
 
 
 def is_papers_column(table: Table, column: int) -> bool:
-    """Whether a column holds numbers of the paper. "AOMG (paper)" is a contender: AOMG as the paper ran it."""
+    """Return whether a column has the paper's numbers. "AOMG (paper)" is a contender: AOMG as the paper ran it."""
     return bool(_PAPERS.search(table.columns[column].heading.replace("AOMG (paper)", "")))
 
 
 def is_papers_row(row: Sequence[str]) -> bool:
-    """Whether a row holds numbers of the paper: one of its cells is that word."""
+    """Return whether a row has the paper's numbers: one of its cells is that word."""
     return any(cell.lower() in ("paper", "the paper") for cell in row)
 
 
-def widths(table: Table, room: int) -> list[int]:
-    """The characters that each column needs at least: headings and texts are broken between words, numbers not at all.
+def widths(table: Table, total: int) -> list[int]:
+    """Return the least width of each column: headings and texts are broken between words, numbers are not broken.
 
-    A text gets a quarter of the room at most, or its longest word; nothing gets more than half of the room.
+    A text gets at most a quarter of the total width, or its longest word; no column gets more than half.
     """
-    found = []
+    needed_widths = []
     for number, (heading, cells) in enumerate(zip(headings(table), _columns(table), strict=True)):
         needed = _longest(cells)
         if not is_number(table, number):
-            needed = max(min(needed, room // 4), _longest(word for cell in cells for word in cell.split()))
-        found.append(max(min(max(needed, _longest(heading.split(" "))), room // 2 - GAP), 1))
-    return found
+            needed = max(min(needed, total // 4), _longest(word for cell in cells for word in cell.split()))
+        needed_widths.append(max(min(max(needed, _longest(heading.split(" "))), total // 2 - GAP), 1))
+    return needed_widths
 
 
-def parts(table: Table, room: int) -> list[list[int]]:
-    """Columns in groups that fit into so many characters each. Every group begins with those that tell rows apart."""
-    needed = [width + GAP for width in widths(table, room)]
-    if sum(needed) <= room:
+def parts(table: Table, total: int) -> list[list[int]]:
+    """Split columns into groups that fit into this many characters. Each group starts with the key columns."""
+    needed = [width + GAP for width in widths(table, total)]
+    if sum(needed) <= total:
         return [list(range(len(needed)))]
-    keys = _keys(table, needed, room // 2)
+    keys = _keys(table, needed, total // 2)
     start = sum(needed[: len(keys)])
     groups, used = [list(keys)], start
     for number in range(len(keys), len(needed)):
-        if used + needed[number] > room and len(groups[-1]) > len(keys):
+        if used + needed[number] > total and len(groups[-1]) > len(keys):
             groups.append(list(keys))
             used = start
         groups[-1].append(number)
@@ -68,23 +68,23 @@ def parts(table: Table, room: int) -> list[list[int]]:
     return groups
 
 
-def fitted(table: Table, columns: Sequence[int], room: int) -> list[int]:
-    """The width of each column of a group: what it needs, and of the room that is left as much as its texts can use."""
-    needed, cells, names = widths(table, room), _columns(table), headings(table)
-    found = {column: needed[column] for column in columns}
-    left = room - sum(found.values()) - GAP * len(found)
-    lacking = {column: _longest([names[column], *cells[column]]) - found[column] for column in columns}
+def fitted(table: Table, columns: Sequence[int], total: int) -> list[int]:
+    """Return the width of each column of a group: its least width, and a share of the remaining characters."""
+    needed, cells, names = widths(table, total), _columns(table), headings(table)
+    final = {column: needed[column] for column in columns}
+    left = total - sum(final.values()) - GAP * len(final)
+    lacking = {column: _longest([names[column], *cells[column]]) - final[column] for column in columns}
     for done, column in enumerate(sorted(columns, key=lambda column: lacking[column])):
-        more = max(min(lacking[column], left // (len(found) - done)), 0)
-        found[column] += more
+        more = max(min(lacking[column], left // (len(final) - done)), 0)
+        final[column] += more
         left -= more
-    return [found[column] for column in columns]
+    return [final[column] for column in columns]
 
 
-def _keys(table: Table, needed: Sequence[int], room: int) -> list[int]:
-    """The first column, and as many of the next as it takes to tell the rows apart, if they fit into the room."""
+def _keys(table: Table, needed: Sequence[int], total: int) -> list[int]:
+    """Return the key columns: the first ones that make rows unique, if they fit."""
     cells, count = texts(table), 1
-    while count < len(needed) - 1 and sum(needed[: count + 1]) <= room:
+    while count < len(needed) - 1 and sum(needed[: count + 1]) <= total:
         if len({tuple(row[:count]) for row in cells}) == len(cells):
             break
         count += 1

@@ -1,4 +1,4 @@
-"""What an evaluation says in the terminal: bars with the time left, tables, findings and claims."""
+"""Prints an evaluation in the terminal: progress with the time left, tables, findings and claims."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from aomg.evaluation.run import Watch
 
 
 class TimeLeft:
-    """How long the rest will take, by the seconds that each unit of work took so far. No guess before the first."""
+    """Estimates the remaining time from the seconds per unit of work so far; None before the first piece."""
 
     def __init__(self, work: float) -> None:
         self._left = work
@@ -26,18 +26,18 @@ class TimeLeft:
         self._since = time.monotonic()
 
     def known(self, piece: Piece, seconds: float) -> None:
-        """Learn from a piece that was there."""
+        """Learn from a stored piece."""
         self._done += piece.work
         self._seconds += seconds
 
     def done(self, piece: Piece, seconds: float) -> None:
-        """Count a piece that was measured now."""
+        """Count a piece that was just measured."""
         self.known(piece, seconds)
         self._left = max(self._left - piece.work, 0.0)
         self._since = time.monotonic()
 
     def seconds(self) -> float | None:
-        """Seconds left."""
+        """Return the remaining seconds, None if unknown."""
         if not self._done:
             return None
         return max(self._left * self._seconds / self._done - (time.monotonic() - self._since), 0.0)
@@ -45,7 +45,7 @@ class TimeLeft:
 
 @contextmanager
 def progress(console: Console, missing: Sequence[tuple[Experiment, Piece]]) -> Iterator[Watch]:
-    """Show how far the missing pieces are, on a terminal; gives the watch that hears of each."""
+    """Show the progress of the missing pieces on a terminal; yield the function to call after each piece."""
     left = TimeLeft(sum(piece.work for _, piece in missing))
     waiting = [(experiment.name, piece.name) for experiment, piece in missing]
     columns = (
@@ -81,13 +81,13 @@ class _TimeLeftColumn(ProgressColumn):
         self._left = left
 
     def render(self, task: Task) -> Text:
-        """The time left in hours, minutes and seconds."""
+        """Return the remaining time in hours, minutes and seconds."""
         seconds = self._left.seconds()
-        return Text("time left is not known yet" if seconds is None else f"{clock(seconds)} left")
+        return Text("time left unknown" if seconds is None else f"{clock(seconds)} left")
 
 
 def clock(seconds: float) -> str:
-    """Seconds as people say them.
+    """Format seconds for people.
 
     >>> clock(5), clock(65), clock(7300)
     ('5 s', '1:05 min', '2:01 h')
@@ -112,21 +112,21 @@ def show(console: Console, experiment: Experiment, outcome: Outcome) -> None:
 
 
 def show_table(console: Console, table: Table) -> None:
-    """Print a table; if too wide it goes on below, with its first columns and the rows that have more to say."""
+    """Print a table; if it is too wide, continue below with the key columns and the rows with more cells."""
     cells = texts(table)
-    room = console.width - 2
+    width_limit = console.width - 2
     console.print()
-    groups = parts(table, room)
+    groups = parts(table, width_limit)
     keys = sum(all(column in columns for columns in groups) for column in groups[0])
     for number, columns in enumerate(groups):
         console.print(escape(table.title if number == 0 else "... the other columns"), style="italic")
         grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-        for column, width in zip(columns, fitted(table, columns, room), strict=True):
+        for column, width in zip(columns, fitted(table, columns, width_limit), strict=True):
             side: JustifyMethod = "right" if is_number(table, column) else "left"
-            # a width that is given is kept, where a least one is cropped; and what is too long still is folded
+            # a fixed width: rich would crop a least one; longer texts are folded
             grid.add_column(escape(headings(table)[column]), justify=side, width=width, overflow="fold")
-        going_on = [row for row in cells if any(row[column] for column in columns[keys:])]
-        for row in going_on if number else cells:
+        continued = [row for row in cells if any(row[column] for column in columns[keys:])]
+        for row in continued if number else cells:
             grid.add_row(*(escape(row[column]) for column in columns), style="dim" if is_papers_row(row) else "")
         console.print(grid)
     if table.note:
@@ -141,7 +141,7 @@ def _verdict(claim: Claim) -> tuple[str, str]:
 
 
 def _item(sign: str, text: str) -> Grid:
-    """A sentence beside its sign, its lines below each other."""
+    """Return a sentence beside its sign, with a hanging indent."""
     grid = Grid.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
     grid.add_column()

@@ -1,4 +1,4 @@
-"""Summaries of Greenwald and Khanna, which CMQS and AM use, and merged steps of their ranks."""
+"""Summaries of Greenwald and Khanna, for CMQS and AM, and merged steps of their ranks."""
 
 import numpy as np
 
@@ -6,10 +6,10 @@ from aomg.policies.kernels._compile import compiled
 
 # An open summary has tuples (key, gap, spread) in ascending order: the least rank of a key is the sum of the gaps up to
 # it, and its largest rank is higher by its spread. While few values are distinct, they are counted instead: the gap is
-# then a value's count. Closed summaries are steps: passing an entry raises the least rank by LEAST, and the largest
-# rank that the next entry can have by MOST. Steps of many summaries, sorted together, bound ranks in their union.
-GK_ELEMENTS, GK_TUPLES, GK_COUNTS = range(3)  # registers
-LEAST, MOST = range(2)  # columns of steps; where summaries leave, a last column says where each starts
+# then a value's count. Closed summaries are steps: passing a value raises the least rank by LEAST, and the largest
+# possible rank of the next value by MOST. Steps of many summaries, sorted together, bound ranks in their union.
+GK_EVENTS, GK_TUPLES, GK_COUNTS = range(3)  # registers
+LEAST, MOST = range(2)  # columns of steps; if summaries expire, a last column has the start of each
 
 
 @compiled
@@ -22,12 +22,12 @@ def _shift_down(first, end, keys, gaps, spreads):
 def _insert_sorted(batch, width, registers, keys, gaps, spreads):
     """Insert a sorted batch and compress, in one pass from the right and in place.
 
-    What is written never overtakes what is still to be read: there is an entry of room for each of the batch.
+    Writing never overtakes reading: there is one free place per value of the batch.
     """
     old, new = registers[GK_TUPLES] - 1, batch.size - 1
     end = registers[GK_TUPLES] + batch.size
-    registers[GK_ELEMENTS] += batch.size
-    widest = int(width * registers[GK_ELEMENTS])
+    registers[GK_EVENTS] += batch.size
+    widest = int(width * registers[GK_EVENTS])
     put = end
     above = 0  # gap + spread - 1 of the old tuple above; above all old ones a new value's rank is exact
     while old >= 0 or new >= 0:
@@ -53,7 +53,7 @@ def _count_sorted(batch, registers, keys, gaps, spreads):
     """Add a sorted batch to the counts of distinct values, as `_insert_sorted` does to tuples."""
     old, new = registers[GK_TUPLES] - 1, batch.size - 1
     end = registers[GK_TUPLES] + batch.size
-    registers[GK_ELEMENTS] += batch.size
+    registers[GK_EVENTS] += batch.size
     put = end
     while old >= 0 or new >= 0:
         if new >= 0 and (old < 0 or batch[new] >= keys[old]):
@@ -73,19 +73,19 @@ def _count_sorted(batch, registers, keys, gaps, spreads):
 
 @compiled
 def _counts_to_tuples(width, registers, keys, gaps, spreads):
-    """Go on with tuples: what compression leaves of all elements so far, each with its exact rank."""
-    elements, pairs = registers[GK_ELEMENTS], registers[GK_TUPLES]
-    widest = max(1, int(width * elements))
-    end = elements // widest + 3
+    """Replace counts by tuples: all events so far, compressed, each tuple with its exact rank."""
+    events, pairs = registers[GK_EVENTS], registers[GK_TUPLES]
+    widest = max(1, int(width * events))
+    end = events // widest + 3
     new_keys, new_gaps = np.empty(end), np.empty(end, np.int64)
     put = end
     for pair in range(pairs - 1, -1, -1):
         left = gaps[pair]
         while left > 0:
             if put < end and new_gaps[put] < widest and not (pair == 0 and left == 1):
-                taken = min(left - (1 if pair == 0 else 0), widest - new_gaps[put])
-                new_gaps[put] += taken
-                left -= taken
+                moved = min(left - (1 if pair == 0 else 0), widest - new_gaps[put])
+                new_gaps[put] += moved
+                left -= moved
             else:
                 put -= 1
                 new_keys[put], new_gaps[put] = keys[pair], 1
@@ -98,9 +98,9 @@ def _counts_to_tuples(width, registers, keys, gaps, spreads):
 
 @compiled
 def add_to_gk(batches, width, most_counts, registers, keys, gaps, spreads):
-    """Insert sorted batches, a row each; returns how many were taken before the room ran out.
+    """Insert sorted batches, one per row; return how many fitted into the arrays.
 
-    No gap and spread together exceed width * elements. More than `most_counts` distinct values are no longer counted.
+    Gap plus spread never exceeds width * events. Above `most_counts` distinct values, counts become tuples.
     """
     for row in range(batches.shape[0]):
         if registers[GK_TUPLES] + batches.shape[1] > keys.size:
@@ -116,7 +116,7 @@ def add_to_gk(batches, width, most_counts, registers, keys, gaps, spreads):
 
 @compiled
 def steps_of_gk(registers, keys, gaps, spreads):
-    """All that an open summary knows, as steps."""
+    """Return an open summary as steps."""
     size = registers[GK_TUPLES]
     values = np.empty(2 * size)
     steps = np.empty((2 * size, 2), np.int64)
@@ -137,35 +137,35 @@ def steps_of_gk(registers, keys, gaps, spreads):
 
 @compiled
 def pruned(values, steps, parts):
-    """Keep the best answers to parts + 1 ranks, spread evenly from the first to the last, and what is known of them."""
-    elements = steps[:, LEAST].sum()
-    kept = np.empty(parts + 1, np.int64)
+    """Return the best answers to parts + 1 evenly spread ranks, from the first to the last, with their steps."""
+    events = steps[:, LEAST].sum()
+    indices = np.empty(parts + 1, np.int64)
     lows, highs = np.empty(parts + 1, np.int64), np.empty(parts + 1, np.int64)
-    used, at, low, high = 0, 0, steps[0, LEAST], 1
+    used, index, low, high = 0, 0, steps[0, LEAST], 1
     for part in range(parts + 1):
-        rank = max(1, (part * elements + parts - 1) // parts)
-        while at + 1 < values.size:  # bounds ascend, so the best only moves up
-            next_low, next_high = low + steps[at + 1, LEAST], high + steps[at, MOST]
+        rank = max(1, (part * events + parts - 1) // parts)
+        while index + 1 < values.size:  # bounds ascend, so the best only moves up
+            next_low, next_high = low + steps[index + 1, LEAST], high + steps[index, MOST]
             if max(next_high - rank, rank - next_low) > max(high - rank, rank - low):
                 break
-            at, low, high = at + 1, next_low, next_high
-        if used == 0 or kept[used - 1] != at:
-            kept[used], lows[used], highs[used] = at, low, high
+            index, low, high = index + 1, next_low, next_high
+        if used == 0 or indices[used - 1] != index:
+            indices[used], lows[used], highs[used] = index, low, high
             used += 1
     new_steps = np.empty((used, 2), np.int64)
     for i in range(used):
         new_steps[i, LEAST] = lows[i] - (lows[i - 1] if i > 0 else 0)
-        new_steps[i, MOST] = (highs[i + 1] if i + 1 < used else elements + 1) - highs[i]
-    return values[kept[:used]], new_steps
+        new_steps[i, MOST] = (highs[i + 1] if i + 1 < used else events + 1) - highs[i]
+    return values[indices[:used]], new_steps
 
 
 @compiled
 def merge_steps(values, steps, more_values, more_steps, out_values, out_steps, oldest):
-    """Merge two sorted lists of steps into a third place; of equal values the first list's come first.
+    """Merge two sorted lists of steps into a third; among equal values, those of the first list go first.
 
-    Of the first list, steps whose last column is below `oldest` are left out. Returns how many are merged.
+    Omits steps of the first list whose last column is below `oldest`. Returns the length of the merged list.
     """
-    last = steps.shape[1] - 1  # columns 0, 1 and the last are all there are
+    last = steps.shape[1] - 1  # there are only columns 0, 1 and the last
     j = put = 0
     for i in range(values.size + 1):
         while j < more_values.size and (i == values.size or more_values[j] < values[i]):
@@ -186,16 +186,16 @@ def merge_steps(values, steps, more_values, more_steps, out_values, out_steps, o
 
 @compiled
 def select_ranks(values, steps, more_values, more_steps, ranks, lift):
-    """The value for each of ascending ranks in the union of two lists of steps whose bounds are closest to the rank.
+    """Return for each of ascending ranks the value whose rank bounds are closest, in the union of two lists of steps.
 
-    Closest is the least max(largest - rank, rank - least), where the largest rank is raised by `lift`. Both bounds
-    ascend, so it is where they cross the rank, or just before.
+    Closest means the least max(largest - rank, rank - least), with the largest rank raised by `lift`. Both bounds
+    ascend, so the closest value is where they cross the rank, or the one before.
     """
-    found = np.empty(ranks.size)
-    i = j = at = 0
+    selected = np.empty(ranks.size)
+    i = j = number = 0
     value = last = np.nan
     low, reach, last_low, last_high = 0, 0, 0, 0
-    while at < ranks.size and i + j < values.size + more_values.size:
+    while number < ranks.size and i + j < values.size + more_values.size:
         if j == more_values.size or (i < values.size and values[i] <= more_values[j]):
             value, least, most = values[i], steps[i, LEAST], steps[i, MOST]
             i += 1
@@ -205,11 +205,11 @@ def select_ranks(values, steps, more_values, more_steps, ranks, lift):
         low += least
         high = reach + 1 + lift
         reach += most
-        while at < ranks.size and low + high >= 2 * ranks[at]:
-            rank = ranks[at]
+        while number < ranks.size and low + high >= 2 * ranks[number]:
+            rank = ranks[number]
             before = i + j > 1 and max(last_high - rank, rank - last_low) < max(high - rank, rank - low)
-            found[at] = last if before else value
-            at += 1
+            selected[number] = last if before else value
+            number += 1
         last, last_low, last_high = value, low, high
-    found[at:] = value
-    return found
+    selected[number:] = value
+    return selected

@@ -1,10 +1,10 @@
-"""Moments: power sums of values, and the Newton step that finds the density of maximum entropy."""
+"""Power sums of values, and the Newton step to the density of maximum entropy."""
 
 import numpy as np
 
 from aomg.policies.kernels._compile import compiled
 
-BLOCK_OF_SUMS = 128  # powers are summed in blocks, and the blocks summed: rounding grows with their square roots
+BLOCK_OF_SUMS = 128  # powers are summed in blocks, then blocks are summed: rounding errors grow with the square roots
 MOMENT_COUNT, MOMENT_MINIMUM, MOMENT_MAXIMUM, MOMENT_SUMS = range(4)  # columns of a row; K sums of x, then K of ln x
 TOO_MANY = -1
 
@@ -22,7 +22,7 @@ def add_powers(values, row, block):
         for order in range(K):
             block[order] += power
             power *= x
-        if x > 0.0:  # with any other, the window has no logarithms
+        if x > 0.0:  # otherwise the window has no logarithms
             logarithm = np.log(x)
             power = logarithm
             for order in range(K, 2 * K):
@@ -38,7 +38,10 @@ def add_powers(values, row, block):
 
 @compiled
 def exponential(multipliers, polynomials, weights):
-    """Weights times the exponential of a sum of polynomials, and its largest exponent. BLAS would wake its threads."""
+    """Return weights times the exponential of a sum of polynomials, and the largest exponent.
+
+    No BLAS, which would start its threads.
+    """
     exponents = np.zeros(weights.size)
     for order in range(multipliers.size):
         for node in range(weights.size):
@@ -48,7 +51,7 @@ def exponential(multipliers, polynomials, weights):
 
 @compiled
 def integrals_of(polynomials, masses):
-    """The sum of each polynomial over masses at the nodes, of which there are a multiple of four."""
+    """Return the sum of each polynomial over masses at the nodes; their number is a multiple of four."""
     sums = np.empty(len(polynomials))
     for order in range(sums.size):
         first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
@@ -63,7 +66,7 @@ def integrals_of(polynomials, masses):
 
 @compiled
 def newton_step(integrals, gradient):
-    """Minus the inverse Hessian times the gradient, by Cholesky; not finite where rounding has left it indefinite.
+    """Return minus the inverse Hessian times the gradient, by Cholesky; not finite if rounding made it indefinite.
 
     The Hessian of the integrals of T_0 to T_2K is T_i T_j = (T_{i+j} + T_{|i-j|}) / 2.
     """
@@ -87,7 +90,7 @@ def newton_step(integrals, gradient):
 
 @compiled
 def add_distinct(values, known, distinct, tallies):
-    """Count each of `known` distinct values, ascending; returns how many there are now, or TOO_MANY for the arrays."""
+    """Count values in `known` ascending distinct ones; return their new number, or TOO_MANY if the arrays are full."""
     for i in range(values.size):
         x = values[i]
         low, high = 0, known

@@ -1,18 +1,18 @@
-"""Exact: an ordered multiset as a treap in arrays, and selection in parts that are sorted."""
+"""An ordered multiset as a treap in arrays, and selection across sorted arrays."""
 
 import numpy as np
 
 from aomg.policies.kernels._compile import compiled
 
-# A treap in arrays: links are node numbers, 0 is none.
+# A treap in arrays: links are node numbers, 0 means none.
 LEFT, RIGHT, NEXT_FREE = 0, 1, 0
 ROOT, FREE, USED, DISTINCT = range(4)  # registers
-DEPTH = 256  # room for a path at first: four times what a hundred million keys in any usual order need
+DEPTH = 256  # first length of a path: four times what 100 million keys in a usual order need
 
 
 @compiled
 def _priority(node):
-    """A fixed pseudo-random number of a node: the tree's shape depends on no seed."""
+    """Return a fixed pseudo-random number of a node, so that the tree's shape needs no seed."""
     x = np.uint64(node) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -23,16 +23,16 @@ def _priority(node):
 def _rotate_up(child, parent, links, counts, totals):
     """Make `child` the parent of its `parent`."""
     side = LEFT if links[parent, LEFT] == child else RIGHT
-    other = 1 - side
-    links[parent, side] = links[child, other]
-    links[child, other] = parent
+    opposite = 1 - side
+    links[parent, side] = links[child, opposite]
+    links[child, opposite] = parent
     for node in (parent, child):
         totals[node] = counts[node] + totals[links[node, LEFT]] + totals[links[node, RIGHT]]
 
 
 @compiled
 def add_to_tree(values, registers, keys, counts, totals, links, path):
-    """Insert values; returns how many were taken before there was no room for a node or a path (arrays must grow)."""
+    """Insert values; return how many were inserted before an array was full and must grow."""
     for i in range(values.size):
         x = values[i]
         depth, node, side = 0, registers[ROOT], LEFT
@@ -81,7 +81,7 @@ def add_to_tree(values, registers, keys, counts, totals, links, path):
 
 @compiled
 def take_from_tree(values, registers, keys, counts, totals, links):
-    """Remove values, all of which are there."""
+    """Remove values, all of which are in the tree."""
     for i in range(values.size):
         x = values[i]
         above, side, node = 0, LEFT, registers[ROOT]
@@ -94,7 +94,7 @@ def take_from_tree(values, registers, keys, counts, totals, links):
         if counts[node] > 0:
             continue
         registers[DISTINCT] -= 1
-        while True:  # turn the empty node down until it can be cut off
+        while True:  # rotate the empty node down until it can be removed
             left, right = links[node, LEFT], links[node, RIGHT]
             if left == 0 or right == 0:
                 child = left if right == 0 else right
@@ -115,7 +115,7 @@ def take_from_tree(values, registers, keys, counts, totals, links):
 
 @compiled
 def select_in_tree(rank, registers, keys, counts, totals, links):
-    """The value of a rank, from 1."""
+    """Return the value of a rank, from 1."""
     node = registers[ROOT]
     while True:
         below = totals[links[node, LEFT]]
@@ -130,9 +130,9 @@ def select_in_tree(rank, registers, keys, counts, totals, links):
 
 @compiled
 def select_in_parts(values, starts, ends, rank):
-    """The value of a rank in the union of sorted parts.
+    """Return the value of a rank in the union of sorted parts.
 
-    Bounds for the value's place in each part are narrowed by the median of the part that is least certain.
+    Narrows the bounds of the value's position in each part by the median of the part with the widest bounds.
     """
     parts = starts.size
     lows, highs = starts.copy(), ends.copy()

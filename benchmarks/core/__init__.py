@@ -1,0 +1,1 @@
+"""Benchmarks of one process: speed, accuracy and space of the core, and the speed of the generated streams."""

@@ -1,0 +1,1 @@
+"""Benchmarks of the live page, and the pictures of its views."""

@@ -1,0 +1,1 @@
+"""Benchmarks on Spark: batches, streams and the monitor, against Spark's own functions."""

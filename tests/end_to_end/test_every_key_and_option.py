@@ -21,8 +21,8 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from exercised import Reading, Table
-from listening import Listening, listening
+from key_coverage import Reading, Table
+from http_listener import Listening, listening
 from pyspark.sql import SparkSession
 from topics import topics_in
 from typer.testing import Result

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from listening import HEARD_BUT_SILENT, OK, Listening, listening
+from http_listener import HEARD_BUT_SILENT, OK, Listening, listening
 from pyspark.sql import SparkSession
 from rich.console import Console
 from typer.testing import CliRunner
@@ -134,13 +134,13 @@ def test_known_incidents_are_found_and_nothing_else_fires(spark: SparkSession, t
     heard = run(configured(tmp_path, files=1), spark)
     found = rehearsed(stream.incidents, heard.alerts)
     assert not found.false_alarms
-    assert [finding.alert and finding.alert.rule for finding in found.findings] == [
+    assert [detection.alert and detection.alert.rule for detection in found.detections] == [
         "PodsetSwitchFault",
         "TailAgainstMedian",
     ]
     assert all(alert.certainty == "certain" for alert in heard.alerts if alert.transition == "firing")
     # each fires at the first window whose exact quantiles are beyond the limit
-    fault = found.findings[0]
+    fault = found.detections[0]
     assert fault.alert is not None
     assert fault.alert.end == first_faulty_window(stream, fault.incident.podsets[0])
     # and is told in the micro-batch that reads an event which is the lateness beyond that window: none is waited for

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from made import NOON, alert
+from samples import NOON, alert
 
 from aomg.monitor.alert import Alert, FleetReport, alert_id, canonical
 from aomg.times import time_of, time_text

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from made import MINUTE, NOON, alert
+from samples import MINUTE, NOON, alert
 from rich.console import Console
 
 from aomg.monitor import command
@@ -44,7 +44,7 @@ def demonstrated(monkeypatch, **summary):
 def test_a_demo_that_was_stopped_has_missed_nothing(monkeypatch):
     content, said = demonstrated(monkeypatch, stopped=True)
     assert content
-    assert "it was stopped" in said and said.count("not found yet") == 2
+    assert "was stopped" in said and said.count("not found yet") == 2
     content, said = demonstrated(monkeypatch)
     assert not content
     assert "stopped" not in said and said.count("not found") == 2 and "yet" not in said

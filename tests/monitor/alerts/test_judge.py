@@ -18,7 +18,7 @@ from aomg.times import time_of, time_text
 SLOW, QUICK = {"p99": 5000.0}, {"p99": 3000.0}
 
 
-def judge_of(*configs, asked=None):
+def judge_of(*configs, retry_after=None):
     asked = asked or queries()
     return Judge([build(config, asked) for config in configs], asked)
 
@@ -95,7 +95,7 @@ def test_a_batch_without_windows_changes_nothing_but_its_number():
 
 def test_a_rule_on_queries_with_different_periods_is_judged_at_the_ends_that_both_have():
     asked = queries(query(), query("outbound", period="5 minutes"))
-    judge = judge_of(rule("inbound.p99 > 4ms or outbound.p99 > 4ms", for_=MINUTE), asked=asked)
+    judge = judge_of(rule("inbound.p99 > 4ms or outbound.p99 > 4ms", for_=MINUTE), retry_after=asked)
     windows = {
         "inbound": [rows(minute * MINUTE, {"a": SLOW}) for minute in range(3, 13)],
         "outbound": [rows(minute * MINUTE, {"a": QUICK}, "outbound") for minute in (5, 10)],
@@ -106,7 +106,7 @@ def test_a_rule_on_queries_with_different_periods_is_judged_at_the_ends_that_bot
 
 def test_when_a_whole_query_falls_silent_its_rules_are_judged_by_the_clock_of_the_others():
     asked = queries(query(), query("outbound"))
-    judge = judge_of(rule("outbound.p99 > 4ms"), asked=asked)
+    judge = judge_of(rule("outbound.p99 > 4ms"), retry_after=asked)
     first = {"inbound": [rows(MINUTE, {"a": QUICK})], "outbound": [rows(MINUTE, {"a": SLOW}, "outbound")]}
     state, _ = judge.step(State(), first, 0)
     _, [alert] = judge.step(state, {"inbound": [rows(2 * MINUTE, {"a": QUICK})], "outbound": []}, 1)
@@ -270,7 +270,7 @@ def test_fleets_with_silent_members_are_judged_as_one_would_by_hand_however_batc
             if phase.get(podset) not in (None, before):
                 expected.append((minute, podset, phase[podset]))
     assert sorted(told) == sorted(expected)
-    assert all(len(part.seen) <= 4 for part in state.rules.values())
+    assert all(len(part.last_seen) <= 4 for part in state.rules.values())
 
 
 # -- what may happen to the process ------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ def clusters(name):
     asked |= queries(query("racks", ("cluster", "rack")), query("requests", ("cluster", "rack", "service")))
     lost = rule("count < 1", "Lost", query=name, kind="fleet", share=0.01, of=("cluster",), silent="violating",
                 remember=60 * MINUTE)  # fmt: skip
-    return judge_of(lost, asked=asked), lambda minute, *keys: {
+    return judge_of(lost, retry_after=asked), lambda minute, *keys: {
         name: [rows(minute * MINUTE, dict.fromkeys(keys, QUICK), name)]
     }
 
@@ -310,7 +310,7 @@ def test_a_fleet_that_is_pointed_at_another_query_forgets_the_members_of_the_old
     judge, window = clusters(name)
     after, alerts = judge.step(State.from_json(told), window(2, key), 1)
     (part,) = after.rules.values()
-    assert set(part.seen) == members
+    assert set(part.last_seen) == members
     assert [one.transition for one in alerts] == (["firing"] if len(members) == 2 else [])
     if alerts:
         assert alerts[0].fleet.members == ("m2",) and alerts[0].fleet.silent == 1
@@ -405,17 +405,17 @@ def test_nothing_is_remembered_of_a_clean_stream():
         (
             {"inbound": [rows(5 * MINUTE, {"a": QUICK})]},
             7,
-            "ends at 1970-01-01T00:05:00Z; 1970-01-01T00:05:00Z was judged already",
+            "ends at 1970-01-01T00:05:00Z; 1970-01-01T00:05:00Z was evaluated already",
         ),
-        ({"inbound": [rows(4 * MINUTE, {"a": QUICK})]}, 7, "was judged already"),
+        ({"inbound": [rows(4 * MINUTE, {"a": QUICK})]}, 7, "was evaluated already"),
         ({"inbound": [rows(6 * MINUTE, {"a": QUICK})] * 2}, 7, "two windows"),
         (
             {"inbound": [rows(6 * MINUTE + 1, {"a": QUICK})]},
             7,
-            "ends at 1970-01-01T00:06:00.000001Z, no multiple of its period 1m",
+            "ends at 1970-01-01T00:06:00.000001Z, which is not a multiple of its period 1m",
         ),
-        ({"inbound": [rows(6 * MINUTE, {"a": QUICK})]}, 5, "batch 5 comes after batch 5"),
-        ({"else": []}, 7, "no query of this judge"),
+        ({"inbound": [rows(6 * MINUTE, {"a": QUICK})]}, 5, "batch 5 follows batch 5"),
+        ({"else": []}, 7, "not a query of this judge"),
     ],
 )
 def test_windows_that_were_judged_and_batches_out_of_order_are_refused(windows, batch, problem):
@@ -439,7 +439,7 @@ def test_windows_that_were_judged_and_batches_out_of_order_are_refused(windows, 
 def test_a_state_that_is_damaged_or_of_another_version_is_refused(damage):
     state, _ = run(judge_of(rule()), {1: {"a": SLOW}})
     assert State.from_json(state.to_json()) == state
-    with pytest.raises(StateError, match="state of alerts"):
+    with pytest.raises(StateError, match="alert state"):
         State.from_json({**state.to_json(), **damage})
     assert State.from_json(None) == State()
 
@@ -498,7 +498,7 @@ def test_a_fleets_alert_comes_back_from_json_as_it_was():
 
 def test_something_else_than_an_alert_is_refused():
     for damage in ({"start": "yesterday"}, {"quantities": {"p99": [1]}}, {"surprise": 1}):
-        with pytest.raises(StateError, match="no alert"):
+        with pytest.raises(StateError, match="not an alert"):
             Alert.from_json({**fired().to_json(), **damage})
 
 

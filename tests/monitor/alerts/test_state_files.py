@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import Killed, dying, files, quick_disk
+from samples import Killed, dying, files, quick_disk
 
 from aomg.errors import StateError
 from aomg.monitor.alerts.state_files import StateFiles, stream_of
@@ -82,7 +82,7 @@ def test_a_state_of_another_version_is_refused(tmp_path):
     states.save(4, STATE)
     file = tmp_path / "4.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "version": 2}))
-    with pytest.raises(StateError, match="is of version 2, and this program reads version 1"):
+    with pytest.raises(StateError, match="has version 2, but this program reads version 1"):
         states.load_below(5)
 
 

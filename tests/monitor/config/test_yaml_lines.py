@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aomg.monitor.config import yaml_lines
-from aomg.monitor.config.yaml_lines import Node, parse, read
+from aomg.monitor.config.node import Node
+from aomg.monitor.config.yaml_lines import parse, read
 from aomg.monitor.errors import ConfigError
 
 
@@ -101,7 +102,7 @@ def test_only_what_looks_like_a_number_is_one(text, value):
         ("a: 1\nb: !x 2", 2, "tags"),
         ("a: !!str 2", 1, "tags"),
         ("a: ! 2", 1, "tags"),
-        ("a: 1\nb: 2\na: 3", 3, "'a' is here twice, first in line 1"),
+        ("a: 1\nb: 2\na: 3", 3, "'a' appears twice, first in line 1"),
         ("x: {a: 1, 'a': 2}", 1, "twice"),
         ("a: 1\n---\nb: 2", 2, "second document"),
         ("", 1, "empty"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import NOON, Killed, alert, dying, files, quick_disk, told
+from samples import NOON, Killed, alert, dying, files, quick_disk, told
 
 from aomg.errors import StateError
 from aomg.monitor.delivery.outbox import Outbox

@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import NOON, Killed, alert, dying, quick_disk, told
+from samples import NOON, Killed, alert, dying, quick_disk, told
 
 from aomg.monitor.config.secret import Secret, address
 from aomg.monitor.delivery.notifier import Notifier
 from aomg.monitor.delivery.outbox import Outbox
 from aomg.monitor.delivery.queue_names import moved, names_of
-from aomg.monitor.delivery.receivers import Alertmanager, Command, Log, Webhook
+from aomg.monitor.delivery.alertmanager import Alertmanager
+from aomg.monitor.delivery.command import Command
+from aomg.monitor.delivery.log import Log
+from aomg.monitor.delivery.webhook import Webhook
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 
@@ -21,7 +24,6 @@ quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 class Down:
     """A receiver that never answers."""
 
-    notified = frozenset({"firing", "resolved"})
     repeat_every = None
     patience = 3600.0
 
@@ -95,7 +97,7 @@ def test_what_waits_for_a_receiver_that_was_taken_out_is_recorded_once(tmp_path,
     lines = [json.loads(line) for line in (tmp_path / "undelivered.jsonl").read_text().splitlines()]
     mine = [line for line in lines if line["receiver"] == gone]
     assert [line["alert"]["id"] for line in mine] == [told(alert(end=NOON + number))["id"] for number in (1, 2)]
-    assert len(lines) == 5 and {line["reason"] for line in lines} == {"the receiver is no longer in the configuration"}
+    assert len(lines) == 5 and {line["reason"] for line in lines} == {"the receiver is no longer configured"}
     assert f"{gone} is gone; 2 alerts" in caplog.text
     assert not list(tmp_path.glob("webhook*"))
 

@@ -7,14 +7,17 @@ import time
 import urllib.request
 
 import pytest
-from listening import HANG_UP, SLOW, listening
-from made import MINUTE, NOON, alert, quick_disk, told
+from http_listener import HANG_UP, SLOW, listening
+from samples import MINUTE, NOON, alert, quick_disk, told
 from programs import ALERTMANAGER, needs
 
 from aomg.monitor.config.secret import Secret
 from aomg.monitor.delivery.base import NotDelivered
 from aomg.monitor.delivery.notifier import Notifier
-from aomg.monitor.delivery.receivers import Alertmanager, Command, Log, Webhook
+from aomg.monitor.delivery.alertmanager import Alertmanager
+from aomg.monitor.delivery.command import Command
+from aomg.monitor.delivery.log import Log
+from aomg.monitor.delivery.webhook import Webhook
 from aomg.monitor.errors import ConfigError
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
@@ -50,7 +53,7 @@ def test_only_an_answer_about_the_alert_itself_is_final(answer, final):
     assert error.final == final and f"answered {answer}" in str(error)
     somebody_has_to_mend_it = answer in (401, 403, 404, 405, 407, 410, 302)
     assert error.mend == somebody_has_to_mend_it
-    assert ("mend them and start again" in str(error)) == (somebody_has_to_mend_it and answer != 302)
+    assert ("fix them and restart" in str(error)) == (somebody_has_to_mend_it and answer != 302)
 
 
 def test_a_receiver_may_ask_for_time():
@@ -217,7 +220,7 @@ def test_a_command_that_fails_or_does_not_end_is_told_so(tmp_path):
 def test_commands_that_cannot_run_are_refused_at_once():
     with pytest.raises(ConfigError, match="must be a list"):
         Command("rm -rf")
-    with pytest.raises(ConfigError, match="'no-such-program' is not found; install it"):
+    with pytest.raises(ConfigError, match="'no-such-program' was not found; install it"):
         Command(["no-such-program"])
     for place in ("{{ $value }}", "{{ $labels }}", "{{ $alert.name }}"):
         with pytest.raises(ConfigError, match="is unknown in a command; there are"):

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import MINUTE, NAMES, NOON, alert, quick_disk, row, table
+from samples import MINUTE, NAMES, NOON, alert, quick_disk, row, table
 from rich.console import Console
 
 from aomg import numbers
@@ -14,7 +14,7 @@ from aomg.monitor.results import display, ranking
 from aomg.monitor.results.display import show, sparkline
 from aomg.monitor.results.ranking import ranked
 from aomg.monitor.results.reader import ResultsError, newest_batch, read
-from aomg.monitor.sinks.base import ConsoleSink
+from aomg.monitor.sinks.console import ConsoleSink
 from aomg.monitor.sinks.parquet import ParquetSink
 from aomg.monitor.sinks.result_rows import records, stored
 from aomg.times import time_text
@@ -101,12 +101,12 @@ def test_unless_asked_for_more_it_is_the_last_day_and_that_is_said(tmp_path):
     for day, p99 in ((0, 9000.0), (2, 2000.0), (3, 1000.0)):
         sink.write(day, table(row(end=NOON + day * 1440 * MINUTE, p99=p99)))
     last = "2026-11-19T12:00:00Z"
-    assert f"windows that end {last} to {last}" in printed(show, tmp_path)
+    assert f"windows ending {last} to {last}" in printed(show, tmp_path)
     assert "the last 24 hours up to the newest window; --last 7d shows more of them" in printed(show, tmp_path)
     told = json.loads(printed(show, tmp_path, as_json=True))[0]
     assert (told["first_end"], told["last_end"]) == (last, last)
     more = printed(show, tmp_path, last=timedelta(days=7))
-    assert f"windows that end 2026-11-16T12:00:00Z to {last}" in more and "24 hours" not in more
+    assert f"windows ending 2026-11-16T12:00:00Z to {last}" in more and "24 hours" not in more
     with pytest.raises(ResultsError, match=r"podset=2 in the 1d up to the newest; .*ask for more time"):
         printed(show, tmp_path, labels={"podset": "2"})
 
@@ -162,7 +162,7 @@ def test_a_quantile_may_be_written_in_many_ways(results, name):
 def test_the_table_has_values_intervals_and_a_line_over_time(results):
     text = printed(show, results, "inbound", ["podset"], last=timedelta(hours=2))
     lines = text.splitlines()
-    assert lines[0].startswith("inbound: worst keys by p99, windows that end 2026-11-16T12:00:00Z to 2026-11-16T12:03")
+    assert lines[0].startswith("inbound: worst keys by p99, windows ending 2026-11-16T12:00:00Z to 2026-11-16T12:03")
     assert lines[1].split()[:3] == ["podset", "p50", "p99"]
     first = next(line for line in lines if line.startswith("1 "))
     assert "6,000" in first and "1,000" in first and " 12:02:00 " in first and first.rstrip().endswith("▂▂█▂")
@@ -247,7 +247,7 @@ def test_a_number_is_shown_whole_or_not_at_all_however_narrow_the_terminal(width
     ]
     estimates = {one["name"]: one for one in parts}
     worst = {"estimates": estimates, "end": time_text(NOON), "burst": False, "count": 1_234}
-    key = display.Ranked("q", {"podset": "checkout"}, worst, [(NOON, 1.0, 1.0, 1.0)])
+    key = display.RankedKey("q", {"podset": "checkout"}, worst, [(NOON, 1.0, 1.0, 1.0)])
     shown, left_out = display._table(names[0], [key], (NOON, NOON), width)
     text = printed(lambda console: console.print(shown), width=max(width, 100))
     texts = {one["name"]: numbers.shown(one["value"], one["low"], one["high"]) for one in parts}

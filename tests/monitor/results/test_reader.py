@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made import MINUTE, NAMES, NOON, quick_disk, row, table
+from samples import MINUTE, NAMES, NOON, quick_disk, row, table
 
 from aomg.monitor.results.reader import ResultsError, label, read
 from aomg.monitor.sinks.parquet import ParquetSink
@@ -115,13 +115,13 @@ def test_only_the_days_that_are_asked_for_are_read(tmp_path):
 def test_what_is_not_there_is_said_with_what_is(tmp_path):
     with pytest.raises(ResultsError, match=r"there is no folder .*nowhere; give the one that the parquet sink"):
         read(tmp_path / "nowhere")
-    with pytest.raises(ResultsError, match="holds no results yet"):
+    with pytest.raises(ResultsError, match="has no results yet"):
         read(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(ResultsError, match="is a file"):
         read(tmp_path / "file")
     ParquetSink(tmp_path, NAMES).write(0, table(row(), row(("a", "b"), query="pairs")))
-    with pytest.raises(ResultsError, match=r"no results of a query 'inbuond'; did you mean inbound\?"):
+    with pytest.raises(ResultsError, match=r"no results of the query 'inbuond'; did you mean inbound\?"):
         read(tmp_path, "inbuond")
     with pytest.raises(ResultsError, match=r"no result has a label 'podsets'; did you mean podset\? there are podset"):
         read(tmp_path, labels={"podsets": "1"})

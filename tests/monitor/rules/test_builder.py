@@ -174,7 +174,7 @@ def test_machines_that_fell_silent_count_as_the_rule_says(silent, fires, total):
     config = rule("p99 > 4ms", kind="fleet", share=0.7, of=("podset",), silent=silent)
     before = judged(config, asked, inbound=servers(0, 10))
     assert holding(before) == set()
-    now = judged(config, asked, end=11 * MINUTE, seen=before.seen, inbound=servers(0, 3))
+    now = judged(config, asked, end=11 * MINUTE, seen=before.last_seen, inbound=servers(0, 3))
     assert holding(now) == ({("7",)} if fires else set())
     report = now.evidence(0).fleet
     assert (report.total, report.silent) == (total, total - 3)
@@ -184,12 +184,12 @@ def test_machines_that_fell_silent_count_as_the_rule_says(silent, fires, total):
 def test_a_silent_machine_is_forgotten_after_as_long_as_the_rule_remembers():
     asked = queries(query(labels=("podset", "server")))
     config = rule("p99 > 4ms", kind="fleet", share=0.5, of=("podset",), silent="violating", remember=5 * MINUTE)
-    seen = judged(config, asked, end=10 * MINUTE, inbound=servers(0, 4)).seen
+    seen = judged(config, asked, end=10 * MINUTE, inbound=servers(0, 4)).last_seen
     for end, total in [(14, 4), (15, 4), (16, 1)]:
         verdict = judged(config, asked, end=end * MINUTE, seen=seen, inbound=servers(0, 1))
         assert verdict.evidence(0).fleet.total == total
-        assert len(verdict.seen) == total
-        seen = verdict.seen
+        assert len(verdict.last_seen) == total
+        seen = verdict.last_seen
 
 
 def test_a_machine_with_too_few_events_to_judge_is_silent():
@@ -256,32 +256,32 @@ REFUSED = [
     (rule("inbound.p99 > outbound.p99"), "cannot be joined; give both the same label names with by: {label: column}"),
     (rule("p99 > 1", query="inbuond"), "there is no query 'inbuond'; there are inbound, outbound, counted"),
     (rule("p95 > 1", query="inbound"), "add 0.95 to quantiles of inbound"),
-    (rule("counted.p99 > 1"), "query counted counts elements; rules need windows of time"),
-    (rule("inbound.p99 > 1", labels={"podset": "x"}), "the label 'podset' is taken"),
-    (rule("inbound.p99 > 1", labels={"alertname": "x"}), "the label 'alertname' is taken"),
-    (rule("inbound.p99 > 1", labels={"by": "{{ $value }}"}), "labels are fixed"),
+    (rule("counted.p99 > 1"), "query counted counts its windows in events; rules need windows of time"),
+    (rule("inbound.p99 > 1", labels={"podset": "x"}), "the label 'podset' is in use"),
+    (rule("inbound.p99 > 1", labels={"alertname": "x"}), "the label 'alertname' is in use"),
+    (rule("inbound.p99 > 1", labels={"by": "{{ $value }}"}), "only annotations may have templates"),
     (
         rule("inbound.p99 > 1", annotations={"a": "{{ $labels.rack }}"}),
-        "no such label in {{ $labels.rack }}; there are podset",
+        "unknown label in {{ $labels.rack }}; the labels are podset",
     ),
-    (rule("inbound.p99 > 1", annotations={"a": "{{ $valu }}"}), "no such value in {{ $valu }}"),
-    (rule("inbound.p99 > 1", annotations={"a": "{{ $members }}"}), "no such value in {{ $members }}"),
+    (rule("inbound.p99 > 1", annotations={"a": "{{ $valu }}"}), "unknown value in {{ $valu }}"),
+    (rule("inbound.p99 > 1", annotations={"a": "{{ $members }}"}), "unknown value in {{ $members }}"),
     (rule("inbound.p99 > 1", annotations={"a": "{{ inbound.p95 }}"}), "add 0.95 to quantiles of inbound"),
     (rule("inbound.p99 > 1", annotations={"a": "{{ outbound.p99 }}"}), "unknown query 'outbound'"),
     (rule("inbound.p99 > 1", kind="fleet", share=0.1, of=("podset",)), "of names all labels"),
-    (rule("inbound.p99 > 1", kind="fleet", share=0.1, of=("rack",)), "'rack', which is no label; there are podset"),
+    (rule("inbound.p99 > 1", kind="fleet", share=0.1, of=("rack",)), "'rack', which is not a label; the labels are podset"),
     (rule("inbound.p99 > 1", kind="fleet", share=0.0), "share must be more than 0%"),
     (
         rule("inbound.p99 > 1", kind="fleet", share=0.1, annotations={"a": "{{ p99 }}"}),
         "a fleet has no single quantity",
     ),
-    (target(), "'p99' may be of any query; write inbound.p99"),
+    (target(), "'p99' needs a query; write inbound.p99"),
     (
         dataclasses.replace(target(), query="inbound", at_most="fast"),
-        "'fast' is no limit; write a number or a duration",
+        "'fast' is not a limit; write a number or a duration",
     ),
     (dataclasses.replace(target(), query="inbound", at_most="0ms"), "headroom needs a limit above zero"),
-    (dataclasses.replace(target(), query="inbound", quantile="burst"), "'burst' is no quantity"),
+    (dataclasses.replace(target(), query="inbound", quantile="burst"), "'burst' is not a quantity"),
 ]
 
 

@@ -29,7 +29,7 @@ NAMES = ("inbound.p50", "inbound.p99", "outbound.p99")
 TWO = queries(query(unit=None), query("outbound", unit=None))
 
 
-def truth(text, asked=None, least=0, **tables):
+def truth(text, retry_after=None, least=0, **tables):
     """The truth of a condition on rows given as query={label: {...}}, by label: (certain, point, possible)."""
     asked = asked or queries()
     windows = {name: rows(MINUTE, table, name) for name, table in tables.items()}
@@ -38,7 +38,7 @@ def truth(text, asked=None, least=0, **tables):
     return {label[0]: tuple(holds[:, row].tolist()) for row, label in enumerate(joined.labels)}
 
 
-def one(text, asked=None, **quantities):
+def one(text, retry_after=None, **quantities):
     return truth(text, asked, inbound={"a": quantities})["a"]
 
 
@@ -283,7 +283,7 @@ def test_a_limit_is_the_nearest_double_of_the_exact_number_in_its_unit(number, w
 
 
 def test_a_limit_without_a_unit_to_be_compared_in_is_refused():
-    with pytest.raises(ConfigError, match="give the query unit: us, ms or s"):
+    with pytest.raises(ConfigError, match="add unit: us, ms or s to the query"):
         constant("4ms", None)
 
 
@@ -314,41 +314,41 @@ def test_names_without_a_prefix_belong_to_the_rules_query_or_to_the_only_one():
 REFUSED = {
     "inbound.p95 > 4ms": "unknown name 'inbound.p95' at character 1; inbound has p50, p99, min, max, below_500, "
     "count, sub_windows, burst; add 0.95 to quantiles of inbound",
-    "count > 3 and inbound.p99.9 > 4ms": "'count' at character 1 may be of any query; write inbound.count",
+    "count > 3 and inbound.p99.9 > 4ms": "'count' at character 1 needs a query; write inbound.count",
     "inbound.p99.9 > 4ms": "write inbound.p99_9",
     "inbound.below_600 > 0.5": "add 600 to thresholds of inbound",
     "inbound.cuont > 3": "did you mean count?",
-    "inbond.p99 > 3": "unknown query 'inbond' at character 1; there are inbound, load; did you mean inbound?",
-    "inbound > 3": "'inbound' at character 1 is a query; write what of it",
-    "load.p99 > 4ms": "'4ms' at character 12 meets load.p99, and the query load has no unit; give it unit: us, ms or s",
-    "load.count > 4ms": "which is no time; write a plain number",
-    "inbound.p99 > load.p99": "inbound.p99 (in us) and load.p99 (without unit) cannot be compared",
+    "inbond.p99 > 3": "unknown query 'inbond' at character 1; did you mean inbound? there are inbound, load",
+    "inbound > 3": "'inbound' at character 1 is a query; write one of its columns",
+    "load.p99 > 4ms": "'4ms' at character 12 is compared with load.p99, but the query load has no unit; add unit: us, ms or s",
+    "load.count > 4ms": "which is not a time; write a plain number",
+    "inbound.p99 > load.p99": "inbound.p99 (in us) and load.p99 (without a unit) cannot be compared",
     "inbound.p99 * inbound.p50 > 3": "multiplies two times",
     "3 / inbound.p99 > 3": "divides a number by a time",
     "inbound.p99 > 3 / 0": "'0' at character 19 is zero",
     "inbound.p99 > 4ms + 1": "cannot be compared or added",
     "1 > 2": "'>' at character 3 compares two constants",
-    "inbound.p99 = 3": "'=' at character 13 means nothing here; write ==",
-    "load.burst && load.burst": "'&&' at character 12 means nothing here; write and",
+    "inbound.p99 = 3": "'=' at character 13 is not allowed; write ==",
+    "load.burst && load.burst": "'&&' at character 12 is not allowed; write and",
     "load.burst AND load.burst": "'AND' at character 12 is unexpected; join conditions with and, or",
-    "!load.burst": "'!' at character 1 means nothing here; write not",
-    "inbound.p99": "the quantity at character 1 is no condition; compare it",
+    "!load.burst": "'!' at character 1 is not allowed; write not",
+    "inbound.p99": "the quantity at character 1 is not a condition; compare it",
     "load.burst > 1": "the condition at character 1 is true or false",
-    "load.burst and load.p99": "the quantity at character 16 is no condition",
-    "1 < load.p99 < 2": "compares a second time; write a < b and b < c",
-    "(load.p99 > 1": ") is missing before the end; its ( is at character 1",
+    "load.burst and load.p99": "the quantity at character 16 is not a condition",
+    "1 < load.p99 < 2": "is a second comparison; write a < b and b < c",
+    "(load.p99 > 1": ") is missing before the end; the ( is at character 1",
     "load.p99 > 1)": "')' at character 13 is unexpected",
     "load.p99 >": "a quantity such as p99 or 4ms is missing before the end",
     "": "is missing before the end",
-    "load.p99 > 4 min": "'4 min' at character 12 is no number; write it with us, ms, s, m, h or %",
-    "load.p99 > 4x": "is no number",
+    "load.p99 > 4 min": "'4 min' at character 12 is not a number; its unit may be us, ms, s, m, h or %",
+    "load.p99 > 4x": "is not a number",
     "load.p99 > 1e400": "is too large",
     "load.p99 > 1e200 * 1e200": "is too large",
-    "__import__('os')": "means nothing here",
+    "__import__('os')": "is not allowed",
     "(" * 60 + "load.burst" + ")" * 60: f"more than {DEEPEST} levels deep",
     "not " * 60 + "load.burst": f"more than {DEEPEST} levels deep",
     "load.p99 > " + "-" * 60 + "1": f"more than {DEEPEST} levels deep",
-    "load.burst or " * 100 + "load.burst": "characters; at most 1,000",
+    "load.burst or " * 100 + "load.burst": "characters; the limit is 1,000",
 }
 
 

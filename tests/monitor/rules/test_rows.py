@@ -151,8 +151,8 @@ def test_rows_of_refused_events_belong_to_no_query_and_are_left_out():
 @pytest.mark.parametrize(
     "told, problem",
     [
-        ([row(11, ["a", "1"], name="inbuond")], "a query 'inbuond'"),
-        ([row(11, ["a"])], "do not have the labels (cluster, server), 2 a row"),
+        ([row(11, ["a", "1"], name="inbuond")], "the query 'inbuond'"),
+        ([row(11, ["a"])], "do not have the 2 labels cluster, server"),
         ([row(11, ["a", None]), row(11, ["a", None])], "have the same labels and window"),
     ],
 )

@@ -75,11 +75,11 @@ def test_quantities_are_told_in_the_unit_that_people_would_use_with_their_interv
     "text, problem",
     [
         ("p99 {{ $value", "{{ at character 5"),
-        ("{{ $value | humanize }}", "there are no functions"),
-        ("{{ }}", "is no value"),
-        ("{{ p99 > 3 }}", "is no value"),
-        ("{{ {{ $value }} }}", "is no value"),
-        ("x" * 4_001, "at most 4,000"),
+        ("{{ $value | humanize }}", "is not a value"),
+        ("{{ }}", "is not a value"),
+        ("{{ p99 > 3 }}", "is not a value"),
+        ("{{ {{ $value }} }}", "is not a value"),
+        ("x" * 4_001, "the limit is 4,000"),
     ],
 )
 def test_a_text_that_cannot_be_meant_is_refused_with_its_place(text, problem):

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judging import query, rows
-from listening import listening
-from made import MINUTE, NOON, quick_disk, row, table
+from http_listener import listening
+from samples import MINUTE, NOON, quick_disk, row, table
 from rich.console import Console
 
 from aomg.errors import StateError
 from aomg.monitor.alert import alert_id
-from aomg.monitor.config.model import RuleConfig
 from aomg.monitor.config.reader import load
 from aomg.monitor.rules.builder import build
+from aomg.monitor.rules.target import TargetConfig
 from aomg.monitor.run.assembly import assembled
 from aomg.monitor.run.batches import Batches
 from aomg.monitor.sinks.headroom import HeadroomFile
@@ -149,7 +149,7 @@ def test_the_file_has_the_newest_headroom_of_every_target_and_of_no_other(tmp_pa
     wanted: dict[str, int] = {}
     for number, (known, told) in enumerate(starts, 1):
         built = {
-            name: build(RuleConfig("target", name, "g", 1, quantile="p99", at_most="5ms"), asked)
+            name: build(TargetConfig(name=name, group="g", line=1, quantile="p99", at_most="5ms"), asked)
             for name in sorted(known)
         }
         headrooms = HeadroomFile(file, list(built.values()))

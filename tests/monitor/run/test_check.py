@@ -49,12 +49,12 @@ def test_a_configuration_that_can_run_is_fine_and_nothing_is_written(tmp_path: P
 
 
 def test_a_missing_column_is_named_with_its_line_and_those_that_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"aomg.yaml, line 4: .*'rtt_us'; there are ts, host"):
+    with pytest.raises(ConfigError, match=r"aomg.yaml, line 4: .*'rtt_us'; its columns are ts, host"):
         inspect(configured(tmp_path, rtt_us=None))
 
 
 def test_a_column_of_text_is_no_value(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="'rtt_us' holds string, not numbers"):
+    with pytest.raises(ConfigError, match="'rtt_us' has the type string, not numbers"):
         inspect(configured(tmp_path, rtt_us=["many"]))
 
 
@@ -74,7 +74,7 @@ def test_hidden_files_are_not_looked_at(tmp_path: Path) -> None:
 def test_a_source_without_files_needs_its_columns_said(tmp_path: Path) -> None:
     config = configured(tmp_path)
     (tmp_path / "in" / "a.parquet").unlink()
-    with pytest.raises(ConfigError, match="say them under columns"):
+    with pytest.raises(ConfigError, match="list them under columns"):
         inspect(config)
     told = "parquet: in/, columns: {ts: timestamp, host: string, rtt_us: long}"
     config = configured(tmp_path, told)
@@ -92,7 +92,7 @@ def test_a_source_folder_that_is_missing_or_a_file_is_refused(tmp_path: Path) ->
         inspect(config)
 
 
-@pytest.mark.parametrize(("folder", "said"), [("in", "cannot be read"), ("out", "cannot be written to")])
+@pytest.mark.parametrize(("folder", "said"), [("in", "cannot be read"), ("out", "cannot be written")])
 def test_folders_without_the_right_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, said: str
 ) -> None:
@@ -125,7 +125,7 @@ def test_a_rule_on_a_quantile_that_is_not_computed_is_refused_with_its_line(tmp_
 
 
 def test_a_command_that_is_not_there_is_refused_with_its_line(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"line 6: .*'no-such-program' is not found"):
+    with pytest.raises(ConfigError, match=r"line 6: .*'no-such-program' was not found"):
         inspect(configured(tmp_path, receivers="[{command: [no-such-program]}]"))
 
 
@@ -153,14 +153,14 @@ def test_a_place_that_cannot_be_written_to_is_told_with_its_line(tmp_path: Path,
     (tmp_path / "file").write_text("")
     file = tmp_path / "aomg.yaml"
     file.write_text(file.read_text().replace(written, written.partition(":")[0] + ": file/below"))
-    with pytest.raises(ConfigError, match=r"file is a file, and .* was to be a folder") as found:
+    with pytest.raises(ConfigError, match=r"file is a file, but .* must be a folder") as found:
         inspect(load(file))
     assert {problem.line for problem in found.value.problems} == {line}
 
 
 def test_a_folder_in_the_place_of_a_file_is_refused_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
-    with pytest.raises(ConfigError, match=r"line 6: .*logs is a folder, and was to be a file"):
+    with pytest.raises(ConfigError, match=r"line 6: .*logs is a folder, but must be a file"):
         inspect(configured(tmp_path, receivers="[{log: logs}]"))
 
 

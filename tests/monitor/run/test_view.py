@@ -12,7 +12,7 @@ from rich.console import Console
 from aomg.monitor.config.reader import load
 from aomg.monitor.run.progress import Progress
 from aomg.monitor.run.view import View
-from aomg.monitor.source.generated import Generator
+from aomg.monitor.source.generator import Generator
 from aomg.streams import podsets
 from aomg.times import time_of
 
@@ -42,7 +42,7 @@ def monitor(**more):
 
 def test_a_generated_stream_is_behind_its_own_events_and_not_the_clock(tmp_path):
     line = shown(tmp_path, "{generate: {}}", monitor(newest_generated=END + 35 * SECOND))
-    assert "windows up to 2024-05-01T00:02:15Z, 35 s behind the generated events, batch 0" in line
+    assert "windows up to 2024-05-01T00:02:15Z, 35s behind the generated events, batch 0" in line
     assert "clock" not in line
 
 
@@ -54,7 +54,7 @@ def test_no_value_is_shown_outside_of_its_interval(tmp_path):
 
 def test_another_stream_is_behind_the_clock(tmp_path):
     source = "{jsonl: in/, time: ts, columns: {dst_podset: string, rtt_us: long}}"
-    assert "days behind the clock" in shown(tmp_path, source, monitor())
+    assert "d behind the clock" in shown(tmp_path, source, monitor())
 
 
 @pytest.mark.parametrize(("late", "told"), [(None, "late ?,"), (0, "late 0,"), (1234, "late 1,234,")])

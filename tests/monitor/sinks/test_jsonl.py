@@ -7,9 +7,9 @@ from unittest import mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import NAMES, NOON, alert, files, full_disk, quick_disk, row, table
+from samples import NAMES, NOON, alert, files, full_disk, quick_disk, row, table
 
-from aomg.monitor.atomic import SinkError
+from aomg.monitor.atomic_files import SinkError
 from aomg.monitor.sinks import jsonl as json_lines
 from aomg.monitor.sinks.jsonl import JsonLinesSink
 
@@ -176,5 +176,5 @@ def test_a_full_disk_is_an_error_and_leaves_no_half_line(tmp_path):
 
 
 def test_a_folder_in_place_of_the_file_is_an_error_that_says_so(tmp_path):
-    with pytest.raises(SinkError, match="a file stands where a folder is needed, or the other way round"):
+    with pytest.raises(SinkError, match="it is a file where a folder is needed, or the reverse"):
         JsonLinesSink(tmp_path).write(0, [alert()])

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import MINUTE, NAMES, NOON, Killed, dying, files, full_disk, quick_disk, row, table
+from samples import MINUTE, NAMES, NOON, Killed, dying, files, full_disk, quick_disk, row, table
 
 from aomg.errors import InputError
-from aomg.monitor.atomic import SinkError
+from aomg.monitor.atomic_files import SinkError
 from aomg.monitor.sinks.parquet import ParquetSink
 from aomg.monitor.sinks.result_rows import SCHEMA, labels_key, stored
 
@@ -138,7 +138,7 @@ def test_a_full_disk_is_an_error_and_leaves_what_was_there(tmp_path):
 
 @pytest.mark.parametrize(
     ("number", "said"),
-    [(errno.ENOSPC, "no space is left"), (errno.EROFS, "give the right to write there"), (errno.EIO, "Input/output")],
+    [(errno.ENOSPC, "no space is left"), (errno.EROFS, "change its permissions"), (errno.EIO, "Input/output")],
 )
 def test_what_the_disk_says_comes_with_what_to_do(tmp_path, monkeypatch, number, said):
     sink = ParquetSink(tmp_path, NAMES)
@@ -154,7 +154,7 @@ def test_what_the_disk_says_comes_with_what_to_do(tmp_path, monkeypatch, number,
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "results").write_text("")
-    with pytest.raises(SinkError, match="is a file; results need a folder"):
+    with pytest.raises(SinkError, match="is a file, but results need a folder"):
         ParquetSink(tmp_path / "results")
 
 
@@ -171,5 +171,5 @@ def test_rows_of_no_query_are_not_results_and_columns_are_checked():
     with pytest.raises(InputError, match="lack the column 'burst'"):
         stored(0, table(row()).drop_columns("burst"))
     wrong = table(row()).set_column(4, "count", pa.array(["many"]))
-    with pytest.raises(InputError, match="column 'count' of the results is string, which is no int64"):
+    with pytest.raises(InputError, match="column 'count' of the results has the type string, not int64"):
         stored(0, wrong)

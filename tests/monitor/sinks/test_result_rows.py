@@ -4,7 +4,7 @@ import math
 
 from hypothesis import given
 from hypothesis import strategies as st
-from made import NAMES, NOON, row, table
+from samples import NAMES, NOON, row, table
 
 from aomg.monitor.sinks.result_rows import records, stored
 from aomg.times import time_text

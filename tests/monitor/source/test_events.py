@@ -70,13 +70,13 @@ def test_rows_of_csv_become_typed_events_and_each_bad_one_says_why(spark: SparkS
     assert good["b"]["ts"] == NOON
     refused = {row["reason"]: row for row in rows(spark, events.refused, tmp_path)}
     assert set(refused) == {
-        "rtt_us is no long",
+        "rtt_us is not a whole number",
         "the time cannot be read",
-        "there is no time",
+        "the time is missing",
         "the line cannot be read",
         "no finite value in rtt_us",
     }
-    assert "many" in refused["rtt_us is no long"]["text"]
+    assert "many" in refused["rtt_us is not a whole number"]["text"]
     assert refused["the line cannot be read"]["text"] == "2026-03-01T12:00:00Z,f"
     assert all(row["file"].endswith("a.csv") and row["count"] == 1 for row in refused.values())
 
@@ -133,7 +133,7 @@ def test_parquet_files_tell_their_own_columns(spark: SparkSession, tmp_path: Pat
     pq.write_table(table, tmp_path / "in" / "a.parquet")
     events = events_of(spark, config(tmp_path, "parquet: in/"))
     assert rows(spark, events.good, tmp_path)[0] == {"ts": NOON, "host": "a", "rtt_us": 1.5}
-    assert [row["reason"] for row in rows(spark, events.refused, tmp_path)] == ["there is no time"]
+    assert [row["reason"] for row in rows(spark, events.refused, tmp_path)] == ["the time is missing"]
 
 
 def test_numbers_need_to_be_told_as_times(spark: SparkSession, tmp_path: Path) -> None:
@@ -169,4 +169,4 @@ def test_a_row_whose_label_cannot_be_read_is_refused_once_by_the_queries_that_go
     assert found["by_rack"] == {"a": (1, 7), "b": (None, None), "c": (None, 7)}, "a missing rack is a key: null"
     assert events.good.columns == events.of(asked.queries["by_rack"]).columns == ["host", "rack", "rtt_us", "ts"]
     (refused,) = rows(spark, events.refused, tmp_path)
-    assert (refused["reason"], refused["count"]) == ("rack is no int", 1)
+    assert (refused["reason"], refused["count"]) == ("rack is not a whole number", 1)

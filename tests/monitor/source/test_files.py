@@ -36,9 +36,9 @@ TREES: dict[str, tuple[list[str], dict[str, str]]] = {
     "a pattern in folders": (["a.parquet", "old/b.parquet", "old/a.x"], {"pathGlobFilter": "?.parquet", **RECURSIVE}),
 }
 REFUSED: dict[str, tuple[list[str], str]] = {
-    "a file beside days, which Spark leaves out": (["day=1/a.parquet", "b.parquet"], "b.parquet lies beside"),
-    "a folder beside days": (["day=1/a.parquet", "old/b.parquet"], "b.parquet lies beside"),
-    "different columns": (["day=1/a.parquet", "hour=1/b.parquet"], "b.parquet lies beside"),
+    "a file beside days, which Spark leaves out": (["day=1/a.parquet", "b.parquet"], "b.parquet is next to"),
+    "a folder beside days": (["day=1/a.parquet", "old/b.parquet"], "b.parquet is next to"),
+    "different columns": (["day=1/a.parquet", "hour=1/b.parquet"], "b.parquet is next to"),
     "only folders, which Spark leaves out": (["old/a.parquet"], "recursiveFileLookup: true"),
 }
 
@@ -146,10 +146,10 @@ def test_what_days_are_called_is_a_column(tmp_path: Path) -> None:
     ("columns", "said", "remedy"),
     [
         ({"rtt_us": pa.array([1.5])}, "", None),
-        ({"rtt_us": pa.array([1.5])}, COLUMNS.replace("ts: string", "ts: timestamp"), "as long; say double"),
-        ({"ts": pa.array([0], pa.timestamp("ns"))}, "", "nanoseconds, which Spark does not read"),
+        ({"rtt_us": pa.array([1.5])}, COLUMNS.replace("ts: string", "ts: timestamp"), "as long; use double"),
+        ({"ts": pa.array([0], pa.timestamp("ns"))}, "", "nanoseconds, which Spark cannot read"),
         ({"ts": pa.array([0])}, "", "time_format: epoch_s, epoch_ms or epoch_us"),
-        ({"ts": pa.array([True])}, "", "holds bool, which tells no time"),
+        ({"ts": pa.array([True])}, "", "has the type bool, which is not a time"),
         ({"rtt_us": pa.array([1], pa.int32())}, COLUMNS.replace("ts: string", "ts: timestamp"), None),
     ],
 )
@@ -169,7 +169,7 @@ def test_files_whose_types_differ_need_the_type_said(tmp_path: Path) -> None:
     config = configured(tmp_path, "parquet: in/")
     for name, kind in (("a", pa.int32()), ("b", pa.int64())):
         pq.write_table(pa.table({"ts": TIME, "host": ["a"], "rtt_us": pa.array([1], kind)}), tmp_path / f"in/{name}")
-    with pytest.raises(ConfigError, match=r"int64 in .*b, and int32 in others; say its type under columns"):
+    with pytest.raises(ConfigError, match=r"int64 in .*b, and int32 in other files; set its type under columns"):
         inspect(config)
     inspect(configured(tmp_path, "parquet: in/, columns: {ts: timestamp, host: string, rtt_us: long}"))
 
@@ -183,7 +183,7 @@ def test_files_whose_types_differ_need_the_type_said(tmp_path: Path) -> None:
         (
             "ts,rtt_us,host\n",
             "header: true",
-            "begins with the columns ts, rtt_us, host, and source.columns has ts, host",
+            "has the columns ts, rtt_us, host, but source.columns has ts, host",
         ),
         ("ts,host\n", "header: true", "in the order of the file"),
         ("ts,host,rtt_us;2026-03-01T12:00:00Z,a,7;", "header: true, lineSep: ';'", None),
@@ -192,7 +192,7 @@ def test_files_whose_types_differ_need_the_type_said(tmp_path: Path) -> None:
             "header: true, lineSep: '||', comment: '#'",
             None,
         ),
-        ("ts,host;2026-03-01T12:00:00Z,a;", "header: true, lineSep: ';'", "begins with the columns ts, host, and"),
+        ("ts,host;2026-03-01T12:00:00Z,a;", "header: true, lineSep: ';'", "has the columns ts, host, but"),
         ("ts,host,rtt_us\n", "header: false", "set options: {header: true}"),
         ("2026-03-01T12:00:00Z,a,7\n", "header: false", None),
         ("", "header: true", None),

@@ -40,14 +40,23 @@ _Check = Annotated[bool, typer.Option("--check", help="Check the paper's claims.
 _List = Annotated[bool, typer.Option("--list", help="List the experiments.")]
 _Config = Annotated[Path, typer.Argument(metavar="CONFIG.yaml", help="The configuration file.")]
 _Once = Annotated[bool, typer.Option("--once", help="Process existing data, then exit.")]
-_Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="The folder that the parquet sink writes results to.")]
-_By = Annotated[list[str] | None, typer.Option("--by", metavar="LABEL", help="Group keys by this label. Can be repeated.")]
-_Where = Annotated[list[str] | None, typer.Option("--where", metavar="LABEL=VALUE", help="Only keys with this value of a label.")]
+_Results = Annotated[
+    Path, typer.Argument(metavar="RESULTS", help="The folder that the parquet sink writes results to.")
+]
+_By = Annotated[
+    list[str] | None, typer.Option("--by", metavar="LABEL", help="Group keys by this label. Can be repeated.")
+]
+_Where = Annotated[
+    list[str] | None, typer.Option("--where", metavar="LABEL=VALUE", help="Only keys with this value of a label.")
+]
 _Query = Annotated[str | None, typer.Option("--query", metavar="NAME", help="Only results of this query.")]
 _Quantile = Annotated[
-    str | None, typer.Option(metavar="p99", help="Estimate used to rank keys: a quantile, or a share such as below_250.")
+    str | None,
+    typer.Option(metavar="p99", help="Estimate used to rank keys: a quantile, or a share such as below_250."),
 ]
-_Last = Annotated[str | None, typer.Option(metavar="2h", help="How far back to read from the newest window (default: 1 day).")]
+_Last = Annotated[
+    str | None, typer.Option(metavar="2h", help="How far back to read from the newest window (default: 1 day).")
+]
 _Most = Annotated[int, typer.Option(min=1, help="Most keys to show.")]
 _Web = Annotated[bool, typer.Option("--web", help="Serve a live page meanwhile.")]
 _DemoWeb = Annotated[bool, typer.Option("--web/--no-web", help="Serve a live page meanwhile.")]
@@ -57,11 +66,15 @@ _Keep = Annotated[
 _Place = Annotated[Path, typer.Argument(metavar="PLACE", help="A folder of results, or a configuration (.yaml).")]
 _Host = Annotated[str, typer.Option(help="Address to listen on. Any but a loopback address needs a token.")]
 _Port = Annotated[
-    int | None, typer.Option(min=0, max=65535, help="Port of the page (default: 8765, or the next free one). 0: any free port.")
+    int | None,
+    typer.Option(min=0, max=65535, help="Port of the page (default: 8765, or the next free one). 0: any free port."),
 ]
 _Token = Annotated[Path | None, typer.Option("--token-file", help="File with the access token; or set AOMG_WEB_TOKEN.")]
 _Allow = Annotated[
-    list[str] | None, typer.Option("--allow-host", metavar="NAME", help="Host name under which browsers may open the page. Can be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--allow-host", metavar="NAME", help="Host name under which browsers may open the page. Can be repeated."
+    ),
 ]
 _Memory = Annotated[str, typer.Option(metavar="1GB", help="Most memory to use for past results.")]
 _MostSeries = Annotated[int, typer.Option(min=1, help="Most series in /metrics.")]
@@ -211,8 +224,8 @@ def web(
 ) -> None:
     """Serve a live page of stored results, and /metrics for Prometheus.
 
-    With a configuration it also shows alerts, limits and health. It only reads files and needs no Spark; the monitor may
-    be running or not. Ctrl-C stops it.
+    With a configuration it also shows alerts, limits and health. It only reads files and needs no Spark. The monitor
+    may be running or not. Ctrl-C stops it.
     """
     with _reported("cannot serve the page", extra="web"):
         from aomg.web import command
@@ -292,7 +305,9 @@ def _reported(failure: str, json: bool = False, extra: str = "monitor") -> Itera
     try:
         yield
     except ModuleNotFoundError as error:
-        raise exit_with(f"{failure}: the package {error.name} is missing; run: pip install 'aomg[{extra}]'", 1) from None
+        raise exit_with(
+            f"{failure}: the package {error.name} is missing; run: pip install 'aomg[{extra}]'", 1
+        ) from None
     except ConfigError as error:
         raise exit_with(f"{failure}:\n{error}", 2) from None
     except RunError as error:

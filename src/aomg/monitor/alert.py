@@ -69,11 +69,6 @@ class Alert:
     fleet: FleetReport | None = None
     units: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def notified(self) -> bool:
-        """Whether receivers get it: firing and resolved, not pending and inactive."""
-        return self.transition in NOTIFIED
-
     def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object: times as text, null for an unknown bound. Takes some microseconds."""
         record: dict[str, Any] = {

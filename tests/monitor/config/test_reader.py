@@ -213,10 +213,10 @@ def test_what_is_commented_out_in_the_example_can_be_used(written):
     text = EXAMPLE.read_text()
     for first, indent in (("  # - alertmanager", 2), ("      # - alert: NetworkCrisis", 6)):
         lines = text.splitlines()
-        at = next(i for i, line in enumerate(lines) if line.startswith(first))
-        while lines[at].startswith(" " * indent + "# "):
-            lines[at] = " " * indent + lines[at][indent + 2 :]
-            at += 1
+        index = next(i for i, line in enumerate(lines) if line.startswith(first))
+        while lines[index].startswith(" " * indent + "# "):
+            lines[index] = " " * indent + lines[index][indent + 2 :]
+            index += 1
         text = "\n".join(lines)
     config = load(written(text), environment={"HOOK_TOKEN": "abc"})
     assert [receiver.kind for receiver in config.receivers] == ["log", "alertmanager", "webhook", "command"]
@@ -284,7 +284,7 @@ def test_kafka_is_a_source_with_its_options(written):
         ("Europe/Berlin", "/etc/localtime", "an unknown time zone"),
         ("Europe/Berlin", "localtime", "'localtime', an unknown time zone; write a name such as UTC"),
         ("rtt_us: long", "rtt_us: bigint", "write long"),
-        ("rtt_us: long", "rtt_us: lnog", "must be string or int or long or double .* did you mean long?"),
+        ("rtt_us: long", "rtt_us: lnog", "must be string, int, long, double, .* did you mean long?"),
         ("{ts: timestamp, ", "{", "lacks the time column 'ts'; list all columns"),
         ("{header: true", "{heade: true", "the option 'heade' in source.options is unknown; did you mean header?"),
         ("{header: true", "{Header: true", "must be written header"),
@@ -300,7 +300,7 @@ def test_kafka_is_a_source_with_its_options(written):
         ("  folder: quarantine/\n", "", "quarantine lacks the key 'folder'"),
         ("value: rtt_us", "value: rtt", "is 'rtt', which is not a column of the source; did you mean rtt_us?"),
         ("value: rtt_us", "value: cluster", "a column of type string; quantiles need numbers"),
-        ("unit: us", "unit: ns", "unit must be us or ms or s or none"),
+        ("unit: us", "unit: ns", "unit must be us, ms, s or none"),
         ("by: [cluster, machine]", "by: [cluster, cluster]", "twice"),
         ("by: [cluster, machine]", "by: {a: cluster, A: machine}", "differ in capitals only"),
         ("by: [cluster, machine]", "by: {a: cluster, b: cluster}", "two labels of the same column"),
@@ -390,9 +390,9 @@ FIXED = """
 def test_every_known_key_that_is_misspelt_is_refused_with_a_suggestion(written, key):
     text = FULL.replace(f"{key}:", f"{key}x:", 1)
     assert text != FULL
-    told = [problem for problem in refused(written(text)).problems if f"unknown key '{key}x'" in problem.message]
-    assert told and f"did you mean {key}?" in told[0].message
-    assert told[0].line == line_of(text, f"{key}x:")
+    matches = [problem for problem in refused(written(text)).problems if f"unknown key '{key}x'" in problem.message]
+    assert matches and f"did you mean {key}?" in matches[0].message
+    assert matches[0].line == line_of(text, f"{key}x:")
 
 
 def test_several_problems_are_told_at_once_in_the_order_of_their_lines(written):
@@ -418,7 +418,7 @@ def test_a_file_that_is_something_else_is_refused(written, text):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"),
+    ("pattern", "message"),
     [
         ("yyyy-mm-dd HH:mm:ss", "which is MM (mm is minutes)"),
         ("yyyy-MM-DD HH:mm:ss", "the day of the month is dd"),
@@ -429,10 +429,10 @@ def test_a_file_that_is_something_else_is_refused(written, text):
         ("%Y-%m-%d %H:%M:%S", "write %Y-%m-%d as yyyy-MM-dd"),
     ],
 )
-def test_a_pattern_that_reads_other_times_than_it_looks_like_is_refused(written, pattern, said):
+def test_a_pattern_that_reads_other_times_than_it_looks_like_is_refused(written, pattern, message):
     text = FULL.replace("yyyy-MM-dd'T'HH:mm:ss", json.dumps(pattern))
     problem = refused(written(text))
-    assert said in problem.message and problem.line == line_of(text, json.dumps(pattern))
+    assert message in problem.message and problem.line == line_of(text, json.dumps(pattern))
 
 
 @pytest.mark.parametrize(
@@ -465,7 +465,7 @@ GOOD |= {"encoding": "ISO-8859-1"}
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "said"),
+    ("option", "value", "message"),
     [
         ("header", "yes", "must be true or false"),
         ("multiLine", "1", "must be true or false"),
@@ -477,10 +477,10 @@ GOOD |= {"encoding": "ISO-8859-1"}
         ("maxFileAge", "a week", "must be a time such as 90s"),
     ],
 )
-def test_a_value_that_spark_would_refuse_when_it_runs_is_refused_before(written, option, value, said):
+def test_a_value_that_spark_would_refuse_when_it_runs_is_refused_before(written, option, value, message):
     text = FULL.replace('{header: true, sep: ";"}', json.dumps({option: value}))
     problem = refused(written(text))
-    assert f"the option {option!r} in source.options {said}" in problem.message and problem.line
+    assert f"the option {option!r} in source.options {message}" in problem.message and problem.line
 
 
 def test_every_allowed_option_is_accepted_and_of_its_own_kind_only(written):
@@ -532,8 +532,8 @@ def test_a_secret_is_seen_nowhere_but_by_reveal(written):
 def test_no_error_shows_a_secret(written, part, instead):
     assert part in FULL
     error = refused(written(FULL.replace(part, instead, 1)))
-    told = "".join(traceback.format_exception(error)) + repr(error)
-    assert SECRET not in told
+    output = "".join(traceback.format_exception(error)) + repr(error)
+    assert SECRET not in output
 
 
 def test_a_login_module_that_would_load_other_code_is_refused(written):
@@ -625,8 +625,17 @@ def places(value, path=()):
 
 
 def misspelt(key: str, chance: random.Random) -> str:
-    at = chance.randrange(len(key) + 1)
-    return chance.choice([key[:at] + key[at + 1 :], key[:at] + "x" + key[at:], key.upper(), key + ".", "", key + " "])
+    position = chance.randrange(len(key) + 1)
+    return chance.choice(
+        [
+            key[:position] + key[position + 1 :],
+            key[:position] + "x" + key[position:],
+            key.upper(),
+            key + ".",
+            "",
+            key + " ",
+        ]
+    )
 
 
 def mutated(tree, path, how, wrong, chance):

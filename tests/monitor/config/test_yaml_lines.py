@@ -90,8 +90,8 @@ def test_every_key_knows_its_line(entries, data):
     ],
 )
 def test_only_what_looks_like_a_number_is_one(text, value):
-    found = parse(f"a: {text}").value["a"].value
-    assert found == value and type(found) is type(value)
+    value = parse(f"a: {text}").value["a"].value
+    assert value == value and type(value) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_only_what_looks_like_a_number_is_one(text, value):
         ("", 1, "empty"),
         ("# nothing\n\n", 1, "empty"),
         ("a:\n\t- b", 2, "tab"),
-        ("a: 1\nb: c: d", 2, "quotes"),
+        ("a: 1\nb: c: d", 2, "quote texts"),
         ("a: [1, 2\nb: 3", 2, "bracket"),
         ("a: 'x\n", 1, "not closed"),
         ("a: \x01", 1, "control character"),

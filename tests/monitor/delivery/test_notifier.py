@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from http_listener import HANG_UP, HEARD_BUT_SILENT, OK, SLOW, listening
-from samples import MINUTE, NOON, alert, quick_disk, told
+from samples import MINUTE, NOON, alert, quick_disk, record_of
 
 from aomg.monitor.atomic_files import SinkError
 from aomg.monitor.delivery import undelivered_alerts
@@ -81,7 +81,9 @@ def test_ids_are_in_the_header_and_in_the_body(tmp_path):
         (heard,) = receiver.heard
     assert heard.headers["Idempotency-Key"] == heard.json["id"] == alert().id
     assert heard.path == "/hook" and heard.headers["X-Team"] == "network"
-    assert heard.headers["Content-Type"] == "application/json" and heard.json == json.loads(json.dumps(told(alert())))
+    assert heard.headers["Content-Type"] == "application/json" and heard.json == json.loads(
+        json.dumps(record_of(alert()))
+    )
 
 
 def test_pending_alerts_and_those_that_went_away_are_not_told(tmp_path):
@@ -221,8 +223,8 @@ class Repeated(Silent):
     def firing(self) -> list[str]:
         """The ids that it was told again, once it was."""
         assert self.attempts.acquire(timeout=30)
-        (told,) = self.repeated
-        return [one["id"] for one in told]
+        (alerts,) = self.repeated
+        return [one["id"] for one in alerts]
 
 
 def test_all_alertmanagers_that_moved_at_once_hear_of_what_fires_now(tmp_path):
@@ -271,8 +273,8 @@ def test_what_was_resolved_before_a_crash_is_not_told_as_firing_after_it(tmp_pat
     assert receiver.firing() == new.firing() == [late.id]
     notifier.send(4, [resolved, late])
     assert notifier.close(LONG) == {}
-    told = [one["id"] for one in receiver.heard]
-    assert told == [fires.id, resolved.id, late.id], "each id once, though the batch was repeated"
+    ids = [one["id"] for one in receiver.heard]
+    assert ids == [fires.id, resolved.id, late.id], "each id once, though the batch was repeated"
 
 
 def test_what_still_waits_for_an_alertmanager_is_not_told_as_firing_before_its_turn(tmp_path):
@@ -386,7 +388,7 @@ def test_a_failure_is_logged_once_and_so_is_its_end(tmp_path, caplog):
             assert receiver.attempts.acquire(timeout=30)
         receiver.works.set()
         notifier.close(LONG)
-    assert [record.message.split(":")[0].split(" takes")[-1] for record in caplog.records] == [
+    assert [record.message.split(":")[0].split(" accepts")[-1] for record in caplog.records] == [
         "an alert was not delivered",
         " alerts again",
     ]

@@ -30,11 +30,11 @@ class Query:
 
     def __init__(self) -> None:
         self.recentProgress: list = []
-        self.asked = 0
+        self.calls = 0
 
     @property
     def lastProgress(self):  # noqa: N802
-        self.asked += 1
+        self.calls += 1
         return self.recentProgress[-1] if self.recentProgress else None
 
 
@@ -70,9 +70,9 @@ def test_a_batch_is_a_line_with_what_spark_says_and_what_the_monitor_did(tmp_pat
     assert not (tmp_path / "health.jsonl").exists()  # Spark has not reported it yet
     query.recentProgress.append(report(0))
     health.poll(query)
-    (told,) = lines(tmp_path)
-    phases = told.pop("phases")
-    assert told == {
+    (line,) = lines(tmp_path)
+    phases = line.pop("phases")
+    assert line == {
         "batch": 0,
         "at": "2026-11-16T12:00:00Z",
         "events": 1000,
@@ -92,12 +92,12 @@ def test_a_batch_is_a_line_with_what_spark_says_and_what_the_monitor_did(tmp_pat
 def test_spark_is_asked_only_while_a_batch_waits_for_its_word(tmp_path):
     health, query = Health(tmp_path, clock=Clock()), Query()
     health.poll(query)
-    assert query.asked == 0
+    assert query.calls == 0
     health(progress(0))
     query.recentProgress.append(report(0))
     for _ in range(5):
         health.poll(query)
-    assert query.asked == 1 and len(lines(tmp_path)) == 1
+    assert query.calls == 1 and len(lines(tmp_path)) == 1
 
 
 def test_the_report_of_an_idle_trigger_is_not_that_of_the_batch(tmp_path):
@@ -109,7 +109,7 @@ def test_the_report_of_an_idle_trigger_is_not_that_of_the_batch(tmp_path):
     query.recentProgress.append(report(4))
     query.recentProgress.append(idle(5))
     health.poll(query)
-    assert [(told["batch"], told["events"]) for told in lines(tmp_path)] == [(4, 3000)]
+    assert [(line["batch"], line["events"]) for line in lines(tmp_path)] == [(4, 3000)]
 
 
 def test_batches_that_follow_each_other_quickly_each_have_their_line(tmp_path):
@@ -119,7 +119,7 @@ def test_batches_that_follow_each_other_quickly_each_have_their_line(tmp_path):
         query.recentProgress.append(report(batch, rows=10 * (batch + 1)))
     health(progress(3))
     health.poll(query)
-    assert [(told["batch"], told["events"]) for told in lines(tmp_path)] == [(0, 10), (1, 20), (2, 30)]
+    assert [(line["batch"], line["events"]) for line in lines(tmp_path)] == [(0, 10), (1, 20), (2, 30)]
     assert lines(tmp_path)[-1]["totals"] == {"events": 60, "rows": 60}
 
 
@@ -131,10 +131,10 @@ def test_a_batch_of_which_spark_says_nothing_is_told_after_a_while_and_at_the_en
     health.poll(query)
     health(progress(1))
     health.ended("it was stopped")
-    told = lines(tmp_path)
-    assert [one.get("batch") for one in told] == [0, 1, None]
-    assert told[0]["events"] is None and told[0]["seconds"] is None and told[0]["phases"] == {"write": 0.2}
-    assert told[2] == {"event": "ended", "at": "2026-11-16T12:00:11Z", "because": "it was stopped"}
+    written = lines(tmp_path)
+    assert [one.get("batch") for one in written] == [0, 1, None]
+    assert written[0]["events"] is None and written[0]["seconds"] is None and written[0]["phases"] == {"write": 0.2}
+    assert written[2] == {"event": "ended", "at": "2026-11-16T12:00:11Z", "because": "it was stopped"}
 
 
 @settings(max_examples=30)
@@ -161,7 +161,7 @@ def test_two_files_are_kept_and_no_more(tmp_path):
     sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
     assert sizes.keys() == {"health.jsonl", "health.1.jsonl"} and max(sizes.values()) < 4000
     older = [json.loads(line)["batch"] for line in (tmp_path / "health.1.jsonl").read_text().splitlines()]
-    assert [*older, *(told["batch"] for told in lines(tmp_path))] == list(range(older[0], 60))
+    assert [*older, *(line["batch"] for line in lines(tmp_path))] == list(range(older[0], 60))
 
 
 def test_half_a_line_of_a_killed_monitor_spoils_no_other(tmp_path):
@@ -238,7 +238,7 @@ def test_late_events_are_counted_rarely_and_never_again_once_that_failed(tmp_pat
         health.poll(query)
         moment += 10.0
     assert len(counted) == 3 and all(b - a >= 200 for a, b in pairwise(counted))
-    late_told = [told["late"] for told in lines(tmp_path)]
+    late_told = [line["late"] for line in lines(tmp_path)]
     assert late_told[0] is None and late_told[-1] == 7
 
 
@@ -254,7 +254,7 @@ def test_a_query_is_watched_in_a_thread_until_it_is_over(tmp_path, monkeypatch):
             os.sched_yield()
         health(progress(1))
         query.recentProgress.append(report(1))
-    assert [told["batch"] for told in lines(tmp_path)] == [0, 1]
+    assert [line["batch"] for line in lines(tmp_path)] == [0, 1]
 
 
 def test_there_is_a_sign_of_life_while_spark_starts(tmp_path, monkeypatch):

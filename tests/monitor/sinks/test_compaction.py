@@ -31,8 +31,8 @@ def write(folder: Path, batches: int = 5, sink: ParquetSink | None = None) -> Pa
 
 def seen(folder: Path) -> list[tuple]:
     """What anybody's reader of Parquet folders sees."""
-    found = ds.dataset(folder, partitioning="hive", format="parquet").to_table()
-    rows = found.select(["labels", "end", "batch"]).to_pylist()
+    stored = ds.dataset(folder, partitioning="hive", format="parquet").to_table()
+    rows = stored.select(["labels", "end", "batch"]).to_pylist()
     return sorted((one["labels"], one["end"], one["batch"]) for one in rows)
 
 
@@ -64,12 +64,12 @@ def can_exchange(monkeypatch, possible: bool) -> None:
 def test_killed_at_any_point_no_row_is_lost_or_doubled(tmp_path, monkeypatch, possible):
     can_exchange(monkeypatch, possible)
     killed = 0
-    for at in range(100):
-        folder = tmp_path / str(at)
+    for number in range(100):
+        folder = tmp_path / str(number)
         write(folder)
         before = seen(folder)
         try:
-            with dying(at, torn=True):
+            with dying(number, torn=True):
                 compact(folder, TODAY)
         except Killed:
             killed += 1

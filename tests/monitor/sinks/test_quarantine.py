@@ -15,8 +15,8 @@ quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 
 def kept(folder: Path) -> list[dict]:
     """The older file first."""
-    found = [folder / "refused.1.jsonl", folder / "refused.jsonl"]
-    return [json.loads(line) for file in found if file.exists() for line in file.read_text().splitlines()]
+    paths = [folder / "refused.1.jsonl", folder / "refused.jsonl"]
+    return [json.loads(line) for file in paths if file.exists() for line in file.read_text().splitlines()]
 
 
 def refused(number: int, size: int) -> list[RefusedRow]:
@@ -24,7 +24,9 @@ def refused(number: int, size: int) -> list[RefusedRow]:
 
 
 def test_rows_are_kept_with_reason_file_and_batch(tmp_path):
-    Quarantine(tmp_path / "q").keep(4, [RefusedRow("a.csv", "no value", "1,x"), RefusedRow("a.csv", "no time", None, 7)])
+    Quarantine(tmp_path / "q").keep(
+        4, [RefusedRow("a.csv", "no value", "1,x"), RefusedRow("a.csv", "no time", None, 7)]
+    )
     assert kept(tmp_path / "q") == [{"batch": 4, "reason": "no value", "file": "a.csv", "row": "1,x"}]
     assert Quarantine(tmp_path / "q").counts() == {"no time": 7, "no value": 1}
 
@@ -45,7 +47,7 @@ def test_the_refused_rows_of_a_micro_batch_are_those_of_no_query():
 )
 def test_bounds_hold_counts_go_on_and_repeats_change_nothing(sizes, most, stream, data):
     with tempfile.TemporaryDirectory() as name:
-        wanted, found = Path(name) / "wanted", Path(name) / "found"
+        wanted, actual = Path(name) / "wanted", Path(name) / "found"
         one = Quarantine(wanted, most, stream=stream)
         crashed = data.draw(st.integers(0, len(sizes) - 1))
         for number, size in enumerate(sizes):
@@ -55,7 +57,7 @@ def test_bounds_hold_counts_go_on_and_repeats_change_nothing(sizes, most, stream
             newest = [line["row"] for line in rows if line["batch"] == number]
             assert len(newest) == min(size, most // 2)
         assert sum(one.counts().values()) == sum(sizes)
-        other = Quarantine(found, most, stream=stream)
+        other = Quarantine(actual, most, stream=stream)
         for number, size in enumerate(sizes[:crashed]):
             other.keep(number, refused(number, size))
         try:
@@ -63,11 +65,11 @@ def test_bounds_hold_counts_go_on_and_repeats_change_nothing(sizes, most, stream
                 other.keep(crashed, refused(crashed, sizes[crashed]))
         except Killed:
             pass
-        other = Quarantine(found, most, stream=stream)
+        other = Quarantine(actual, most, stream=stream)
         for number in range(crashed, len(sizes)):
             other.keep(number, list(reversed(refused(number, sizes[number]))))
-        assert other.counts() == one.counts() == Quarantine(found, stream=stream).counts()
-        assert kept(found) == kept(wanted)
+        assert other.counts() == one.counts() == Quarantine(actual, stream=stream).counts()
+        assert kept(actual) == kept(wanted)
 
 
 def test_bytes_are_bounded_too(tmp_path):

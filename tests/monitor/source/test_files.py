@@ -63,9 +63,9 @@ def test_the_files_that_are_looked_at_are_those_that_spark_reads(
 ) -> None:
     files, options = TREES[tree]
     folder = planted(tmp_path, files)
-    found = source_files(folder, options)
-    mine = [str(file.relative_to(folder)) for file in found.files]
-    assert (sorted(mine), list(found.folder_columns)) == read_by_spark(spark, folder, options)
+    listed = source_files(folder, options)
+    mine = [str(file.relative_to(folder)) for file in listed.files]
+    assert (sorted(mine), list(listed.folder_columns)) == read_by_spark(spark, folder, options)
     assert mine
 
 
@@ -73,9 +73,9 @@ def test_the_files_that_are_looked_at_are_those_that_spark_reads(
 def test_what_spark_refuses_or_leaves_out_is_said_before_the_start(
     spark: SparkSession, tmp_path: Path, tree: str
 ) -> None:
-    files, said = REFUSED[tree]
+    files, message = REFUSED[tree]
     folder = planted(tmp_path, files)
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         source_files(folder, {})
     try:
         read, _ = read_by_spark(spark, folder, {})
@@ -143,7 +143,7 @@ def test_what_days_are_called_is_a_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said", "remedy"),
+    ("columns", "message", "remedy"),
     [
         ({"rtt_us": pa.array([1.5])}, "", None),
         ({"rtt_us": pa.array([1.5])}, COLUMNS.replace("ts: string", "ts: timestamp"), "as long; use double"),
@@ -154,9 +154,9 @@ def test_what_days_are_called_is_a_column(tmp_path: Path) -> None:
     ],
 )
 def test_types_of_parquet_files_are_looked_at(
-    tmp_path: Path, columns: dict[str, pa.Array], said: str, remedy: str | None
+    tmp_path: Path, columns: dict[str, pa.Array], message: str, remedy: str | None
 ) -> None:
-    config = configured(tmp_path, f"parquet: in/, {said}" if said else "parquet: in/")
+    config = configured(tmp_path, f"parquet: in/, {message}" if message else "parquet: in/")
     pq.write_table(pa.table({"ts": TIME, "host": ["a"], "rtt_us": [1], **columns}), tmp_path / "in" / "a.parquet")
     if remedy is None:
         inspect(config)
@@ -175,7 +175,7 @@ def test_files_whose_types_differ_need_the_type_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "said"),
+    ("text", "options", "message"),
     [
         ("ts,host,rtt_us\n", "header: true", None),
         ("TS,host,rtt_us\r\n", "header: true", None),
@@ -199,17 +199,17 @@ def test_files_whose_types_differ_need_the_type_said(tmp_path: Path) -> None:
     ],
 )
 def test_the_first_line_of_csv_files_is_compared_with_the_columns(
-    tmp_path: Path, text: str, options: str, said: str | None
+    tmp_path: Path, text: str, options: str, message: str | None
 ) -> None:
     config = configured(tmp_path, f"csv: in/, {COLUMNS}, options: {{{options}}}")
     (tmp_path / "in" / "a.csv").write_text(text)
     (tmp_path / "in" / "b.csv.gz").write_bytes(gzip.compress(text.encode()))
     (tmp_path / "in" / "c.csv.gz").write_text("not compressed")
-    if said is None:
+    if message is None:
         inspect(config)
         return
     for name in ("a.csv", "b.csv.gz"):
-        with pytest.raises(ConfigError, match=rf"line 1: .*{name}.*{said}"):
+        with pytest.raises(ConfigError, match=rf"line 1: .*{name}.*{message}"):
             inspect(config)
         (tmp_path / "in" / name).unlink()
 

@@ -126,7 +126,8 @@ def one_of(*choices: str) -> Parser[str]:
     def parse(field: Field) -> str:
         if field.node.text not in choices or isinstance(field.node.value, (dict, list)):
             hint = did_you_mean(field.node.text, choices)
-            field.refuse(f"must be {' or '.join(choices)}, but is {field.excerpt()}{hint}")
+            known = " or ".join(part for part in (", ".join(choices[:-1]), choices[-1]) if part)
+            field.refuse(f"must be {known}, but is {field.excerpt()}{hint}")
         return field.node.text
 
     return parse

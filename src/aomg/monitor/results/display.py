@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -40,24 +40,21 @@ def show(
     by: Sequence[str] | None = None,
     labels: Mapping[str, str] | None = None,
     quantile: str | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
     last: timedelta | None = None,
     most: int = 20,
     as_json: bool = False,
 ) -> None:
     """Print the worst keys of each query, at most `most`. Raises ResultsError if there are no results.
 
-    Without `since` and `last`, reads the last day up to the newest window. On a terminal, shows which day it reads.
+    Without `last`, reads the last day up to the newest window. On a terminal, shows which day it reads.
 
     by
         The labels that identify a line; of keys that share them the worst counts.
     quantile
         The estimate used to rank keys: p99, p99.9 or 0.999 (the highest is the worst), or below_250 (the lowest is).
     """
-    whole = since is None and last is None
     with console.status("reading results") as status:
-        rows = read(folder, query, labels, since, until, _A_DAY if whole else last, _show_progress(status))
+        rows = read(folder, query, labels, _A_DAY if last is None else last, _show_progress(status))
     documents = []
     names = sorted(pc.unique(rows["query"]).to_pylist())
     parts = {name: rows.filter(pc.equal(rows["query"], name)) if len(names) > 1 else rows for name in names}
@@ -87,7 +84,7 @@ def show(
                 )
             if ranking.keys > most:
                 console.print(f"and {ranking.keys - most:,} more keys; use --most to show more", markup=False)
-    if whole and not as_json and _has_older(folder, rows):
+    if last is None and not as_json and _has_older(folder, rows):
         console.print(
             "only the last 24 hours up to the newest window; use --last 7d to read further back",
             style="dim",

@@ -1,7 +1,7 @@
 """Reads stored results: of a query, of some labels, of some time."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from aomg.errors import AomgError
 from aomg.monitor.sinks.result_folder import days
 from aomg.monitor.sinks.result_rows import SCHEMA, codes, labels_key
 from aomg.suggestions import there_are
-from aomg.times import day_text, microseconds_of
+from aomg.times import day_text
 
 _TRIES = 5
 
@@ -27,15 +27,13 @@ def read(
     folder: Path,
     query: str | None = None,
     labels: Mapping[str, str] | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
     last: timedelta | None = None,
     reading: Callable[[str, int, int], None] = lambda day, number, days: None,
 ) -> pa.Table:
-    """Return the stored rows of windows that end after `since` and up to `until`, sorted by query, labels and end.
+    """Return the stored rows, sorted by query, labels and end.
 
     last
-        Instead of `since`: how far back from the newest stored end (up to `until`), which need not be now.
+        How far back from the newest stored window end, which need not be now; None for all.
     labels
         Name and value of each label that a row must have.
     reading
@@ -51,13 +49,12 @@ def read(
     stored_days = days(folder)
     if not stored_days:
         raise ResultsError(f"{folder} has no results yet: it has no folder day=...")
-    if last is not None:
-        newest = _newest(folder, stored_days, query, until)
-        since = newest - last if newest is not None and (since is None or newest - last > since) else since
-    chosen, parts = _between(stored_days, since, until), []
+    newest = _newest(folder, stored_days, query) if last is not None else None
+    since = newest - microseconds(last) if newest is not None else None
+    chosen, parts = _days_after(stored_days, since), []
     for number, day in enumerate(chosen, 1):
         reading(day, number, len(chosen))
-        parts.append(newest_batch(_rows(folder, [day], _wanted(query, since, until))))
+        parts.append(newest_batch(_rows(folder, [day], _wanted(query, since))))
     rows = pa.concat_tables(parts) if parts else SCHEMA.empty_table()
     rows = newest_batch(rows) if len(parts) > 1 else rows
     for name, value in (labels or {}).items():
@@ -67,28 +64,17 @@ def read(
     return rows
 
 
-def _between(stored_days: list[str], since: datetime | None, until: datetime | None) -> list[str]:
-    first = day_text(_microseconds(since)) if since else ""
-    final = day_text(_microseconds(until)) if until else "9999-12-31"
-    return [day for day in stored_days if first <= day <= final]
+def _days_after(stored_days: list[str], since: int | None) -> list[str]:
+    return [day for day in stored_days if since is None or day_text(since) <= day]
 
 
-def _microseconds(time: datetime) -> int:
-    try:
-        return microseconds_of(time)
-    except ValueError as error:
-        raise ResultsError(str(error)) from None
-
-
-def _wanted(query: str | None, since: datetime | None, until: datetime | None) -> ds.Expression | None:
-    wanted = None
-    parts = [ds.field("query") == query] if query is not None else []
-    kind = SCHEMA.field("end").type
-    parts += [ds.field("end") > pa.scalar(_microseconds(since), pa.int64()).cast(kind)] if since else []
-    parts += [ds.field("end") <= pa.scalar(_microseconds(until), pa.int64()).cast(kind)] if until else []
-    for part in parts:
-        wanted = part if wanted is None else wanted & part
-    return wanted
+def _wanted(query: str | None, since: int | None) -> ds.Expression | None:
+    """The rows of a query (None for all) that end after `since`, in microseconds."""
+    of_query = None if query is None else ds.field("query") == query
+    if since is None:
+        return of_query
+    newer = ds.field("end") > pa.scalar(since, pa.int64()).cast(SCHEMA.field("end").type)
+    return newer if of_query is None else of_query & newer
 
 
 def _rows(folder: Path, chosen: list[str], wanted: ds.Expression | None, columns: list[str] | None = None) -> pa.Table:
@@ -108,12 +94,12 @@ def _rows(folder: Path, chosen: list[str], wanted: ds.Expression | None, columns
     raise AssertionError("unreachable")
 
 
-def _newest(folder: Path, stored_days: list[str], query: str | None, until: datetime | None) -> datetime | None:
-    """The newest stored end."""
-    for day in reversed(_between(stored_days, None, until)):
-        ends = _rows(folder, [day], _wanted(query, None, until), ["end"])["end"]
+def _newest(folder: Path, stored_days: list[str], query: str | None) -> int | None:
+    """The newest stored end, in microseconds."""
+    for day in reversed(stored_days):
+        ends = _rows(folder, [day], _wanted(query, None), ["end"])["end"]
         if len(ends):
-            newest: datetime = pc.max(ends).as_py()
+            newest: int = pc.max(ends.cast(pa.int64())).as_py()
             return newest
     return None
 
@@ -155,9 +141,11 @@ def _no_rows(
     """Return why there are no rows."""
     stored = sorted(set(_rows(folder, stored_days[-7:], None, ["query"])["query"].to_pylist()))
     if query is not None and query not in stored:
-        return f"{folder} has no results of a query {query!r}; {there_are(query, stored)}"
+        return f"{folder} has no results of the query {query!r}; {there_are(query, stored)}"
     if labels:
         pairs = ", ".join(f"{name}={value}" for name, value in labels.items())
-        time = f"the {duration_text(microseconds(last))} up to the newest window" if last is not None else "that time"
-        return f"{folder} has no results with {pairs} in {time}; drop a label, or read further back"
-    return f"{folder} has no results in that time; it has those of {stored_days[0]} to {stored_days[-1]}"
+        if last is None:
+            return f"{folder} has no results with {pairs}"
+        span = f"the {duration_text(microseconds(last))} up to the newest window"
+        return f"{folder} has no results with {pairs} in {span}; drop a label, or read further back"
+    return f"{folder} has no results in {stored_days[0]} to {stored_days[-1]}"

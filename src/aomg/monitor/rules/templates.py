@@ -39,11 +39,6 @@ class Template:
 
     pieces: tuple[str, ...]
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the values it needs, each once."""
-        return tuple(dict.fromkeys(self.pieces[1::2]))
-
     def render(self, values: Mapping[str, str]) -> str:
         """Fill in the values; "no data" where there is none."""
         pieces = list(self.pieces)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from aomg import Query
-from aomg.monitor.config.model import QueryConfig, RuleConfig
+from aomg.monitor.config.model import QueryConfig
+from aomg.monitor.registry import RULES
 from aomg.monitor.rules.rows import WindowRows
 
 MINUTE = 60_000_000
@@ -19,7 +20,9 @@ def queries(*configs):
 
 
 def rule(expr="p99 > 4ms", name="Slow", kind="alert", group="network", line=7, **more):
-    return RuleConfig(kind, name, group, line, expr=expr, **more)
+    (config,) = (config for config in RULES if config.kind == kind)
+    keys = {"expr": expr, **more} if expr is not None else more
+    return config(name=name, group=group, line=line, **keys)
 
 
 def rows(end, table, query="inbound", size=10 * MINUTE, width=1):

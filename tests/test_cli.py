@@ -29,7 +29,7 @@ def test_demo_shows_every_quantile_with_its_interval_and_method():
 def test_demo_marks_the_burst_and_puts_exact_answers_beside_the_estimates():
     result = runner.invoke(app, ["demo", "--local", "--events", "327680"])
     assert re.search(r"\bburst$", result.output, re.MULTILINE)
-    beside = result.output.split("Beside the exact answer")[1]
+    beside = result.output.split("Compared with the exact quantiles")[1]
     assert "burst window" in beside and "last window" in beside and "exact" in beside
     inside, checked = re.search(r"inside its interval ([\d,]+) times of ([\d,]+)", beside).groups()
     assert inside == checked != "0"

@@ -121,7 +121,7 @@ def test_a_java_on_which_spark_does_not_start_is_named_as_the_cause(monkeypatch,
             "report",
         ),
         ("one\ntwo\n", "two", "report"),
-        ("", "it ended without a word", "report"),
+        ("", "it ended without output", "report"),
     ],
 )
 def test_the_cause_is_picked_from_what_was_said(said, line, mend):
@@ -132,7 +132,7 @@ def test_the_cause_is_picked_from_what_was_said(said, line, mend):
 def test_a_spark_that_hangs_is_given_up(monkeypatch):
     monkeypatch.setattr(doctor, "PATIENCE", 0.01)
     code, found = findings()
-    assert code == 1 and "no answer" in found["Spark"]["found"]
+    assert code == 1 and "no output" in found["Spark"]["found"]
 
 
 def test_json_has_no_colours():

@@ -13,9 +13,10 @@ from aomg import Query, QueryError
 from aomg.durations import CENTURY, LONGEST, MICROSECONDS, duration_text, microseconds
 from aomg.errors import DurationError
 from aomg.monitor import command
-from aomg.monitor.config.kinds import duration
+from aomg.monitor.config.node import Node
 from aomg.monitor.config.schema import Field, Problems
-from aomg.monitor.config.yaml_lines import Node, parse
+from aomg.monitor.config.values import duration
+from aomg.monitor.config.yaml_lines import parse
 from aomg.monitor.errors import ConfigError
 
 SECOND = 1_000_000

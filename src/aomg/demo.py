@@ -1,7 +1,7 @@
-"""The demo: a stream with an incident in the middle, its quantiles as they come, and the exact ones beside.
+"""Runs the local demo: a stream with an incident, its quantiles, and the exact ones for comparison.
 
-The stream is Pingmesh-like (aomg.streams.pingmesh). For two sub-windows in mid-stream its slowest 2 % take
-eight times as long: the median stays, the 0.999-quantile jumps, and is up until the window has passed.
+The stream is like Pingmesh (aomg.streams.pingmesh). For two sub-windows in mid-stream its slowest 2 % take eight times
+as long: the median stays, and the 0.999-quantile is high until the incident has left the window.
 """
 
 import math
@@ -30,34 +30,34 @@ QUERY = Query(size=131_072, period=16_384)
 EVENTS = 1 << 22
 SLOWEST, TIMES, SUB_WINDOWS = 0.02, 8, 2  # the incident
 ROWS = 12  # besides those around the incident
-SECONDS = 4.0  # of narration, on a terminal
+SECONDS = 4.0  # for the running table, on a terminal
 REPEATS = 5
 STYLES = {"exact": "green", "band": "cyan", "envelope": "yellow"}
 
 
 def run(console: Console, events: int = EVENTS, seed: int = 1, burst: bool = True) -> None:
-    """Narrate the stream, then say how right and how fast it was. Needs memory for the whole stream."""
+    """Print windows as the stream runs, then errors and speed. Needs memory for the whole stream."""
     first = events // QUERY.period // 2 if burst else None
-    with _status(console, "generating the stream and compiling (the first time takes a minute)"):
+    with _status(console, "generating the stream and compiling (a minute at the first run)"):
         values = stream(events, seed, first)
         Operator(QUERY).push(values[: QUERY.size])
         _sum(values)
     console.print(
         f"{events:,} round-trip times in microseconds; "
         f"windows of {QUERY.size:,} events, one every {QUERY.period:,}.\n"
-        "Each cell: the estimate and how it was found; below, the interval that holds the exact value.\n"
+        "Each cell: the estimate and its method; below, the interval that contains the exact value.\n"
     )
     operator = Operator(QUERY)
-    results = _narrate(console, operator, values, first)
+    results = _run_table(console, operator, values, first)
     console.print()
     _compare(console, values, results)
     console.print()
-    _tell_state(console, operator)
-    _tell_speed(console, values)
+    _print_state(console, operator)
+    _print_speed(console, values)
 
 
 def stream(events: int, seed: int, incident: int | None) -> Values:
-    """Generate the stream; from sub-window `incident` on its tail is raised for a while."""
+    """Generate the stream; its tail is raised for two sub-windows from sub-window `incident`."""
     values = pingmesh(seed).take(events)
     if incident is not None:
         for number in range(incident, incident + SUB_WINDOWS):
@@ -75,37 +75,37 @@ def exact(window: Values, quantile: object) -> int:
 # -- as it goes --------------------------------------------------------------------------------------------
 
 
-def _narrate(console: Console, operator: Operator, values: Values, incident: int | None) -> Results:
-    """Push a sub-window at a time, as if it had just come, and print the windows worth a row."""
-    shown = _windows_to_show(values.size // QUERY.period, incident)
+def _run_table(console: Console, operator: Operator, values: Values, incident: int | None) -> Results:
+    """Push a sub-window at a time, and print some of the windows."""
+    printed = _windows_to_print(values.size // QUERY.period, incident)
     results = operator.push(values[:0])
     names = (Text(_name(q), "bold") for q in QUERY.quantiles)
     console.print(_row(Text("window ends", "bold"), *names, Text()))
     console.print(Rule(style="dim"))
     pause = SECONDS / max(values.size // QUERY.period, 1) if console.is_terminal else 0.0
-    with _live(console) as tell:
+    with _live(console) as update:
         for start in range(0, values.size, QUERY.period):
             closed = operator.push(values[start : start + QUERY.period])
             results += closed
             for result in closed:
-                if result.end // QUERY.period - 1 in shown:
+                if result.end // QUERY.period - 1 in printed:
                     console.print(_result_row(result))
-                tell(result, values.size)
+                update(result, values.size)
             time.sleep(pause)
     return results
 
 
-def _windows_to_show(windows: int, incident: int | None) -> set[int]:
-    """Every so many windows, and all that the incident changes."""
-    shown = set(range(windows - 1, -1, -max(windows // ROWS, 1)))
+def _windows_to_print(windows: int, incident: int | None) -> set[int]:
+    """Windows at regular distances, and those around the incident."""
+    printed = set(range(windows - 1, -1, -max(windows // ROWS, 1)))
     if incident is not None:
         calm = incident + SUB_WINDOWS + QUERY.sub_windows
-        shown |= {*range(incident - 1, incident + SUB_WINDOWS + 1), *range(calm - 2, calm + 1)}
-    return shown
+        printed |= {*range(incident - 1, incident + SUB_WINDOWS + 1), *range(calm - 2, calm + 1)}
+    return printed
 
 
 def _row(*cells: Text | Group) -> Table:
-    """One row of the running table: fixed widths, so that rows can be printed one by one."""
+    """One row of the running table; its widths are fixed, because rows are printed one by one."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     for width in (15, *[17] * len(QUERY.quantiles), 5):
         grid.add_column(width=width, no_wrap=True)
@@ -128,18 +128,18 @@ def _cell(estimate: Estimate) -> Group:
 
 @contextmanager
 def _live(console: Console) -> Iterator[Callable[[Result, int], None]]:
-    """Keep a line below the rows that says how far the stream has come, if there is a terminal."""
+    """Show the progress of the stream in a line below the rows, if there is a terminal."""
     if not console.is_terminal:
         yield lambda result, events: None
         return
     with Live(console=console, transient=True, refresh_per_second=20) as live:
 
-        def tell(result: Result, events: int) -> None:
+        def update(result: Result, events: int) -> None:
             now = Text(f"{result.end:>11,} events  ", "dim")
             now.append("  ".join(f"{_name(q)} {_texts(result[q]).value}" for q in QUERY.quantiles))
             live.update(Group(ProgressBar(total=events, completed=result.end), now))
 
-        yield tell
+        yield update
 
 
 @contextmanager
@@ -155,12 +155,12 @@ def _status(console: Console, message: str) -> Iterator[None]:
 
 
 def _compare(console: Console, values: Values, results: Results) -> None:
-    """Put the exact answers beside the estimates, and look for the largest error of all windows."""
+    """Compare the estimates with the exact quantiles, and print the largest error of all windows."""
     bursts = np.flatnonzero(results.bursts)
     chosen = {"last window": len(results) - 1}
     if bursts.size:
         chosen = {"burst window": int(bursts[-1]), **chosen}
-    table = Table(title="Beside the exact answer", title_justify="left", title_style="bold")
+    table = Table(title="Compared with the exact quantiles", title_justify="left", title_style="bold")
     table.add_column("")
     for name in chosen:
         for heading in (name, "exact", "error"):
@@ -173,18 +173,18 @@ def _compare(console: Console, values: Values, results: Results) -> None:
             cells += [_texts(estimate).value, f"{truth:,}", f"{100 * abs(estimate.value / truth - 1):.2f} %"]
         table.add_row(_name(quantile), *cells)
     console.print(table)
-    worst, where, inside, checked = 0.0, QUERY.quantiles[0], 0, 0
+    worst, worst_quantile, inside, checked = 0.0, QUERY.quantiles[0], 0, 0
     for result in results:
         window = _window(values, result)
         for quantile in QUERY.quantiles:
             truth, estimate = exact(window, quantile), result[quantile]
             error = abs(estimate.value / truth - 1)
-            worst, where = max((worst, where), (error, quantile))
+            worst, worst_quantile = max((worst, worst_quantile), (error, quantile))
             inside += estimate.low <= truth <= estimate.high
             checked += 1
     console.print(
-        f"Largest error of all {len(results):,} windows: {100 * worst:.2f} % at {_name(where)}; "
-        f"guaranteed are {100 * QUERY.guarantee:g} %.\n"
+        f"Largest error of all {len(results):,} windows: {100 * worst:.2f} % at {_name(worst_quantile)}; "
+        f"the guarantee is {100 * QUERY.guarantee:g} %.\n"
         f"The exact quantile was inside its interval {inside:,} times of {checked:,}."
     )
 
@@ -193,15 +193,15 @@ def _window(values: Values, result: Result) -> Values:
     return values[max(result.start, 0) : result.end]
 
 
-def _tell_state(console: Console, operator: Operator) -> None:
+def _print_state(console: Console, operator: Operator) -> None:
     console.print(
         f"State: {operator.variables():,} variables for {QUERY.size:,} events; "
         f"{operator.nbytes:,} bytes, of which summaries {operator.summary_nbytes:,}."
     )
 
 
-def _tell_speed(console: Console, values: Values) -> None:
-    """Time a silent push of the same stream, in turn with a sum of it."""
+def _print_speed(console: Console, values: Values) -> None:
+    """Time a push of the same stream without output, in turn with a sum of it."""
     pushing, adding = [], []
     for _ in range(REPEATS):
         operator = Operator(QUERY)
@@ -214,8 +214,8 @@ def _tell_speed(console: Console, values: Values) -> None:
     speed = values.size / min(pushing) / 1e6
     console.print(
         f"Speed: {speed:,.0f} million events a second on one thread, {min(adding) / min(pushing):.2f} "
-        "of the fastest compiled sum over the same array\n"
-        f"(compiled beforehand, best of {REPEATS}, the same stream again without the narration)."
+        "times the speed of a compiled sum over the same array\n"
+        f"(already compiled, best of {REPEATS}, the same stream without output)."
     )
 
 

@@ -21,8 +21,8 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from exercised import Reading, Table
-from listening import Listening, listening
+from http_listener import Listening, listening
+from key_coverage import Reading, Table
 from pyspark.sql import SparkSession
 from topics import topics_in
 from typer.testing import Result
@@ -56,7 +56,7 @@ class Ran:
     done: Result
 
     @property
-    def told(self) -> Any:
+    def summary(self) -> Any:
         """The summary of `--json`."""
         return json.loads(self.done.stdout.splitlines()[-1])
 
@@ -172,7 +172,7 @@ def kafka(spark: SparkSession, table: Table, home: Path) -> Ran:
 
 
 def test_every_option_of_csv_is_heeded(csv: Ran) -> None:
-    counts = csv.told["accounts"]["latency"]
+    counts = csv.summary["accounts"]["latency"]
     assert (counts["came"], counts["late"], counts["refused"], counts["open"]) == (243, 0, 3, 20)
     assert {row["labels"]["host"] for row in csv.lines("results.jsonl")} == {"näh '1' \\", "fern\n2"}
     reasons = json.loads((csv.folder / "quarantine" / "counts.json").read_text())
@@ -182,7 +182,7 @@ def test_every_option_of_csv_is_heeded(csv: Ran) -> None:
 def test_shares_are_in_results_and_alerts_whichever_the_sink(csv: Ran) -> None:
     rows = csv.lines("results.jsonl")
     shares = {(row["labels"]["host"][:1], row["end"]): row["estimates"] for row in rows}
-    assert len(shares) == csv.told["rows"] == 22
+    assert len(shares) == csv.summary["rows"] == 22
     newest = max(end for _, end in shares)
     assert shares["n", newest]["below_250"] == {"value": 1.0, "low": 1.0, "high": 1.0}
     assert shares["f", newest]["below_250"] == {"value": 0.0, "low": 0.0, "high": 0.0}
@@ -203,8 +203,8 @@ def test_shares_are_in_results_and_alerts_whichever_the_sink(csv: Ran) -> None:
 
 
 def test_every_receiver_heard_of_the_alerts(csv: Ran, receiver: Listening) -> None:
-    fired = csv.told["fired"] + csv.told["resolved"]
-    assert fired >= 3 and not any(csv.told["undelivered"].values())
+    fired = csv.summary["fired"] + csv.summary["resolved"]
+    assert fired >= 3 and not any(csv.summary["undelivered"].values())
     assert not (csv.folder / "state" / "outbox" / "undelivered.jsonl").exists()
     assert len((csv.folder / "alerts.log").read_text().splitlines()) == fired
     hooks = [heard for heard in receiver.heard if heard.path == "/webhook"]
@@ -219,12 +219,12 @@ def test_stored_summaries_answer_the_shares_later(csv: Ran, receiver: Listening,
         (row.host, row.window.end.timestamp()): (row.below_250.value, row.below_305_5.low, row.below_305_5.high)
         for row in windows(spark.read.parquet(str(csv.folder / "summaries" / "latency")), query.query).collect()
     }
-    told = {
+    results = {
         (row["labels"][0], row["end"].timestamp()): (parts["below_250"]["value"], *below(parts["below_305_5"]))
         for row in pq.read_table(csv.folder / "results").to_pylist()
         for parts in [{part["name"]: part for part in row["estimates"]}]
     }
-    assert told and told.items() <= later.items()
+    assert results and results.items() <= later.items()
 
 
 def below(part: dict[str, float]) -> tuple[float, float]:
@@ -232,7 +232,7 @@ def below(part: dict[str, float]) -> tuple[float, float]:
 
 
 def test_every_option_of_json_lines_is_heeded(jsonl: Ran) -> None:
-    counts = jsonl.told["accounts"]["duration"]
+    counts = jsonl.summary["accounts"]["duration"]
     assert (counts["came"], counts["late"], counts["refused"]) == (61, 0, 1)
     reasons = json.loads((jsonl.folder / "state" / "quarantine" / "counts.json").read_text())
     assert "the line cannot be read" in str(reasons)
@@ -241,7 +241,7 @@ def test_every_option_of_json_lines_is_heeded(jsonl: Ran) -> None:
 
 
 def test_every_option_of_parquet_is_heeded(parquet: Ran) -> None:
-    counts = parquet.told["accounts"]["load"]
+    counts = parquet.summary["accounts"]["load"]
     assert (counts["came"], counts["late"], counts["refused"]) == (60, 0, 0)
     rows = pq.read_table(parquet.folder / "results").to_pylist()
     assert {tuple(row["labels"]) for row in rows} == {(None,), ("m1",)}
@@ -250,7 +250,7 @@ def test_every_option_of_parquet_is_heeded(parquet: Ran) -> None:
 
 
 def test_generated_files_are_read_with_columns_that_are_said(typed: Ran) -> None:
-    assert typed.told["accounts"]["all"]["came"] == 3000 and typed.told["rows"] == 2
+    assert typed.summary["accounts"]["all"]["came"] == 3000 and typed.summary["rows"] == 2
 
 
 def test_a_source_that_ends_ends_the_monitor_and_its_page(generated: Ran) -> None:
@@ -261,9 +261,9 @@ def test_a_source_that_ends_ends_the_monitor_and_its_page(generated: Ran) -> Non
 
 
 def test_messages_of_a_topic_become_messages_of_others(kafka: Ran) -> None:
-    assert kafka.told["accounts"]["latency"]["came"] == 61 and kafka.told["refused"] == 1
+    assert kafka.summary["accounts"]["latency"]["came"] == 61 and kafka.summary["refused"] == 1
     results, alerts = kafka.lines("results"), kafka.lines("alerts")
-    assert len(results) == kafka.told["rows"] == 5
+    assert len(results) == kafka.summary["rows"] == 5
     assert {alert["rule"] for alert in alerts} == {"Slow"}
     kept = json.loads((kafka.folder / "state" / "quarantine" / "refused.jsonl").read_text())
     assert (kept["row"], kept["file"]) == ("no object", "probes/0/60")
@@ -293,9 +293,9 @@ def test_a_query_shows_shares_beside_quantiles(read: dict[str, Result]) -> None:
 
 def test_the_worst_key_by_a_share_is_the_one_with_the_lowest(read: dict[str, Result]) -> None:
     for name in ("quantile", "share"):
-        (told,) = json.loads(read[name].stdout)
-        assert told["keys"] == 2 and told["worst_first"][0]["labels"] == {"host": "fern\n2"}
-        assert len(told["worst_first"][0]["series"]) == 6
+        (document,) = json.loads(read[name].stdout)
+        assert document["keys"] == 2 and document["worst_first"][0]["labels"] == {"host": "fern\n2"}
+        assert len(document["worst_first"][0]["series"]) == 6
 
 
 @pytest.fixture(scope="module")
@@ -323,14 +323,14 @@ def page(csv: Ran, receiver: Listening, table: Table) -> Iterator[httpx.Client]:
 
 
 def test_the_page_and_its_api_show_shares(page: httpx.Client) -> None:
-    asked = {"query": "latency"}
-    key = {**asked, "key.host": "fern\n2", "key.up": "true"}
+    parameters = {"query": "latency"}
+    key = {**parameters, "key.host": "fern\n2", "key.up": "true"}
     answers = {
         "/api/status": {},
-        "/api/keys": {**asked, "sort": "below_250", "order": "asc"},
-        "/api/keys.csv": asked,
-        "/api/heatmap": {**asked, "quantile": "below_250"},
-        "/api/heatmap.csv": {**asked, "quantile": "below_250"},
+        "/api/keys": {**parameters, "sort": "below_250", "order": "asc"},
+        "/api/keys.csv": parameters,
+        "/api/heatmap": {**parameters, "quantile": "below_250"},
+        "/api/heatmap.csv": {**parameters, "quantile": "below_250"},
         "/api/key": key,
         "/api/key.csv": key,
         "/api/histogram": key,
@@ -340,14 +340,14 @@ def test_the_page_and_its_api_show_shares(page: httpx.Client) -> None:
         "/metrics": {},
         "/": {},
     }
-    told = {}
+    responses = {}
     for path, parameters in answers.items():
         answer = page.get(path, params=parameters)
         assert answer.status_code == 200, (path, answer.text)
-        told[path] = answer
-    keys = told["/api/keys"].json()
+        responses[path] = answer
+    keys = responses["/api/keys"].json()
     assert keys["rows"][0]["key"]["host"] == "fern\n2", keys
-    assert "aomg_share_below{" in told["/metrics"].text
+    assert "aomg_share_below{" in responses["/metrics"].text
     assert page.get("/api/status", headers={"Authorization": "Bearer another"}).status_code == 401
     assert page.get("/api/status", headers={"Host": "elsewhere.test"}).status_code in (400, 403, 421)
 

@@ -21,14 +21,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from listening import HEARD_BUT_SILENT, OK, Listening, listening
+from http_listener import HEARD_BUT_SILENT, OK, Listening, listening
 from pyspark.sql import SparkSession
 from rich.console import Console
 from typer.testing import CliRunner
 
 from aomg import streams
 from aomg.cli import app
-from aomg.monitor.alert import Alert
+from aomg.monitor.alert import NOTIFIED, Alert
 from aomg.monitor.config.reader import load
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.run.monitor import Monitor, RunError
@@ -132,15 +132,15 @@ def test_known_incidents_are_found_and_nothing_else_fires(spark: SparkSession, t
     stream = streams.podsets(rate=1_500)
     telemetry_of(tmp_path, stream, (0, 4.5, 4.6, 10.5, 15))
     heard = run(configured(tmp_path, files=1), spark)
-    found = rehearsed(stream.incidents, heard.alerts)
-    assert not found.false_alarms
-    assert [finding.alert and finding.alert.rule for finding in found.findings] == [
+    rehearsal = rehearsed(stream.incidents, heard.alerts)
+    assert not rehearsal.false_alarms
+    assert [detection.alert and detection.alert.rule for detection in rehearsal.detections] == [
         "PodsetSwitchFault",
         "TailAgainstMedian",
     ]
     assert all(alert.certainty == "certain" for alert in heard.alerts if alert.transition == "firing")
     # each fires at the first window whose exact quantiles are beyond the limit
-    fault = found.findings[0]
+    fault = rehearsal.detections[0]
     assert fault.alert is not None
     assert fault.alert.end == first_faulty_window(stream, fault.incident.podsets[0])
     # and is told in the micro-batch that reads an event which is the lateness beyond that window: none is waited for
@@ -216,11 +216,13 @@ def told_to(receiver: Listening, file: Path) -> Path:
 
 def check_that_each_was_told_under_one_id(receiver: Listening, alerts: Sequence[Alert]) -> None:
     """Every alert came, in its order, and a repeat is known by its id; here the first was not acknowledged."""
-    assert [alert["id"] for alert in receiver.accepted()] == [alert.id for alert in alerts if alert.notified]
-    told = [(heard.headers["Idempotency-Key"], heard.json) for heard in receiver.heard]
-    assert [key for key, _ in told].count(told[0][0]) > 1
-    first_told = dict(reversed(told))
-    assert all(alert == first_told[key] for key, alert in told), "a repeat has the same content"
+    assert [alert["id"] for alert in receiver.accepted()] == [
+        alert.id for alert in alerts if alert.transition in NOTIFIED
+    ]
+    requests = [(heard.headers["Idempotency-Key"], heard.json) for heard in receiver.heard]
+    assert [key for key, _ in requests].count(requests[0][0]) > 1
+    first_told = dict(reversed(requests))
+    assert all(alert == first_told[key] for key, alert in requests), "a repeat has the same content"
 
 
 def test_a_batch_that_failed_after_it_was_written_is_repeated_without_a_trace(
@@ -254,7 +256,7 @@ def test_a_monitor_that_is_killed_tells_every_alert_under_one_id_and_writes_the_
 
     with listening(answer) as receiver:
         file = told_to(receiver, configured(tmp_path))
-        for at in range(4):
+        for index in range(4):
             with (tmp_path / "log").open("a") as log:
                 command = [str(Path(sys.executable).with_name("aomg")), "run", str(file), "--once"]
                 running.append(subprocess.Popen(command, start_new_session=True, stdout=log, stderr=log))
@@ -262,7 +264,7 @@ def test_a_monitor_that_is_killed_tells_every_alert_under_one_id_and_writes_the_
                 target, deadline = begun(tmp_path) + chance.randint(0, 1), time.monotonic() + 600
                 while running[-1].poll() is None and time.monotonic() < deadline:
                     time.sleep(0.01)
-                    if at > 0 and begun(tmp_path) > target:  # the first is killed by the answer
+                    if index > 0 and begun(tmp_path) > target:  # the first is killed by the answer
                         time.sleep(chance.uniform(0, 1))
                         break
             finally:
@@ -289,8 +291,8 @@ def run_once(file: Path) -> dict[str, Any]:
     """What `aomg run --once --json` prints."""
     done = CliRunner().invoke(app, ["run", str(file), "--once", "--json"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    summary: dict[str, Any] = json.loads(done.stdout)
+    return summary
 
 
 def test_rows_that_cannot_be_used_are_counted_and_kept(spark: SparkSession, tmp_path: Path) -> None:
@@ -306,9 +308,9 @@ def test_rows_that_cannot_be_used_are_counted_and_kept(spark: SparkSession, tmp_
     table = streams.podsets(rate=200).take(100)
     nothing = table.set_column(table.schema.get_field_index("rtt_us"), "rtt_us", pa.nulls(100, pa.int64()))
     put(tmp_path, 9, nothing)
-    told = run_once(file)
-    assert told["rows"] > 0 and told["refused"] == 100
-    for counts in told["accounts"].values():
+    summary = run_once(file)
+    assert summary["rows"] > 0 and summary["refused"] == 100
+    for counts in summary["accounts"].values():
         account = Accounts(**counts)
         assert account.reconcile
         assert account.refused == 100
@@ -331,7 +333,7 @@ def test_the_rows_are_those_of_the_bare_query(spark: SparkSession, tmp_path: Pat
         (row.dst_podset, row.window.end.timestamp()): (row["count"], row.p99.value, row.p99.low, row.p99.high)
         for row in bare.collect()
     }
-    found = {
+    stored_rows = {
         (int(row["labels"][0]), row["end"].timestamp()): (
             row["count"],
             *(
@@ -341,8 +343,8 @@ def test_the_rows_are_those_of_the_bare_query(spark: SparkSession, tmp_path: Pat
         )
         for row in written_rows(tmp_path, "inbound")
     }
-    assert found
-    assert found.items() <= expected.items()
+    assert stored_rows
+    assert stored_rows.items() <= expected.items()
 
 
 def written_rows(folder: Path, query: str) -> Sequence[dict[str, Any]]:
@@ -363,7 +365,7 @@ def test_stored_summaries_answer_later_what_the_monitor_answered(spark: SparkSes
         (row.podset, row.window.end.timestamp()): (row["count"], row.p99.value, row.p99.low, row.p99.high)
         for row in windows(stored, config.queries["inbound"].query).collect()
     }
-    told = {
+    emitted = {
         (row["labels"][0], row["end"].timestamp()): (
             row["count"],
             *(
@@ -373,8 +375,8 @@ def test_stored_summaries_answer_later_what_the_monitor_answered(spark: SparkSes
         )
         for row in written_rows(tmp_path, "inbound")
     }
-    assert told
-    assert told.items() <= later.items()
+    assert emitted
+    assert emitted.items() <= later.items()
     # summaries share what their query reads, so that its events are not counted twice
     lines = [json.loads(line) for line in (tmp_path / "state" / "health.jsonl").read_text().splitlines()]
     assert max(line["totals"]["events"] for line in lines if "batch" in line) == 5 * 60 * 300

@@ -49,7 +49,7 @@ def running(tmp_path):
     monitor = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert monitor.stdout is not None
-        address = next(found[0] for line in monitor.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+/", line)))
+        address = next(match[0] for line in monitor.stdout if (match := re.search(r"http://127\.0\.0\.1:\d+/", line)))
         yield monitor, address
     finally:
         monitor.kill()
@@ -57,8 +57,8 @@ def running(tmp_path):
 
 
 def check_that_everyone_can_use(page) -> None:
-    found = Axe().run(page, options={"resultTypes": ["violations"]})
-    assert found.violations_count == 0, found.generate_report()
+    report = Axe().run(page, options={"resultTypes": ["violations"]})
+    assert report.violations_count == 0, report.generate_report()
 
 
 def zoomed(page) -> None:
@@ -69,8 +69,8 @@ def zoomed(page) -> None:
     page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + box["height"] / 2, steps=4)
     page.mouse.up()
     page.wait_for_function("() => location.search.includes('from=')")
-    asked = httpx.QueryParams(urlsplit(page.url).query)
-    assert asked["from"] < asked["to"]
+    parameters = httpx.QueryParams(urlsplit(page.url).query)
+    assert parameters["from"] < parameters["to"]
 
 
 def test_the_page_shows_a_monitor_from_its_first_second_to_its_last(running):

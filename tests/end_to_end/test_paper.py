@@ -154,8 +154,8 @@ def window_of(pattern: list[int]) -> np.ndarray:
     parts = [random.integers(1, 900, 100) for _ in range(10)]
     large = iter(range(1010, 1000, -1))
     for part, number in enumerate(pattern):
-        for at in range(number):
-            parts[part][at * 7] = next(large)
+        for index in range(number):
+            parts[part][index * 7] = next(large)
     return np.concatenate(parts)
 
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from made import NOON, alert
+from samples import NOON, alert
 
 from aomg.monitor.alert import Alert, FleetReport, alert_id, canonical
 from aomg.times import time_of, time_text
@@ -35,13 +35,13 @@ def alerts(draw) -> Alert:
 
 @given(alerts())
 def test_json_has_every_field_of_an_alert_in_its_order_and_in_its_own_types(one):
-    told = one.to_json()
-    assert list(told) == [
+    record = one.to_json()
+    assert list(record) == [
         field.name for field in dataclasses.fields(one) if field.name != "fleet" or one.fleet is not None
     ]
     if one.fleet is not None:
-        assert list(told["fleet"]) == [field.name for field in dataclasses.fields(one.fleet)]
-    assert json.loads(json.dumps(told, allow_nan=False)) == told
+        assert list(record["fleet"]) == [field.name for field in dataclasses.fields(one.fleet)]
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
 
 
 @given(alerts())
@@ -55,15 +55,17 @@ def test_an_alert_comes_back_from_json_as_it_was_but_for_what_is_not_finite(one)
 
 def test_numbers_of_numpy_become_numbers_of_json():
     one = alert(count=np.int64(7), quantities={"p99": tuple(np.float64([1, 2, np.inf]))}, batch=np.int64(3))
-    told = one.to_json()
-    assert type(told["count"]) is int and type(told["batch"]) is int
-    assert [type(part) for part in told["quantities"]["p99"]] == [float, float, type(None)]
+    record = one.to_json()
+    assert type(record["count"]) is int and type(record["batch"]) is int
+    assert [type(part) for part in record["quantities"]["p99"]] == [float, float, type(None)]
 
 
 @given(TEXTS, TEXTS, st.dictionaries(TEXTS, st.none() | TEXTS, max_size=3), TEXTS, st.integers(-(2**62), 2**62))
 def test_an_id_is_the_digest_of_the_canonical_json_of_its_parts(group, rule, labels, transition, end):
-    told = canonical([group, rule, labels, transition, end])
-    assert alert_id(group, rule, labels, transition, end) == hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+    content = canonical([group, rule, labels, transition, end])
+    assert (
+        alert_id(group, rule, labels, transition, end) == hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+    )
 
 
 @given(st.integers(-(2**55), 2**55))

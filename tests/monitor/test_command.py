@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from made import MINUTE, NOON, alert
 from rich.console import Console
+from samples import MINUTE, NOON, alert
 
 from aomg.monitor import command
 from aomg.monitor.config.model import Config
@@ -37,29 +37,29 @@ def test_a_run_counts_all_alerts_and_keeps_no_more_than_it_was_told():
 def demonstrated(monkeypatch, **summary):
     """What the demo says of a run that brought this, and whether it is content."""
     monkeypatch.setattr(command, "run", lambda *_, **__: {"stopped": False, "alerts": [], **summary})
-    said = io.StringIO()
-    return command.demo(Console(file=said, width=200), EXAMPLE), said.getvalue()
+    output = io.StringIO()
+    return command.demo(Console(file=output, width=200), EXAMPLE), output.getvalue()
 
 
 def test_a_demo_that_was_stopped_has_missed_nothing(monkeypatch):
-    content, said = demonstrated(monkeypatch, stopped=True)
+    content, output = demonstrated(monkeypatch, stopped=True)
     assert content
-    assert "it was stopped" in said and said.count("not found yet") == 2
-    content, said = demonstrated(monkeypatch)
+    assert "was stopped" in output and output.count("not detected yet") == 2
+    content, output = demonstrated(monkeypatch)
     assert not content
-    assert "stopped" not in said and said.count("not found") == 2 and "yet" not in said
+    assert "stopped" not in output and output.count("not detected") == 2 and "yet" not in output
 
 
 def test_a_false_alarm_of_a_demo_that_was_stopped_is_told(monkeypatch):
-    content, said = demonstrated(monkeypatch, stopped=True, alerts=[alert().to_json()])
+    content, output = demonstrated(monkeypatch, stopped=True, alerts=[alert().to_json()])
     assert not content
-    assert "false alarm: SwitchFault" in said
+    assert "false alarm: SwitchFault" in output
 
 
 # -- a first start that fails ------------------------------------------------------------------------------------------
 
 
-def asked(folder: Path, quantiles: str) -> Config:
+def config_with(folder: Path, quantiles: str) -> Config:
     (folder / "in").mkdir(exist_ok=True)
     file = folder / "aomg.yaml"
     file.write_text(
@@ -71,7 +71,7 @@ def asked(folder: Path, quantiles: str) -> Config:
 
 @pytest.mark.parametrize("noted", ["offsets/0", "sources/0/0"])
 def test_queries_may_change_until_the_first_events_are_read(tmp_path, noted):
-    before, after = asked(tmp_path, "0.5"), asked(tmp_path, "0.5, 0.99")
+    before, after = config_with(tmp_path, "0.5"), config_with(tmp_path, "0.5, 0.99")
     claim_state(before)
     (tmp_path / "state" / "checkpoint" / "offsets").mkdir(parents=True)
     (tmp_path / "state" / "checkpoint" / "offsets" / ".0.crc").touch()
@@ -96,7 +96,7 @@ def test_where_spark_does_not_start_the_message_names_the_log_and_queries_may_st
     java.parent.mkdir(parents=True)
     java.write_text(BROKEN_JAVA)
     java.chmod(0o755)
-    config = asked(tmp_path, "0.5")
+    config = config_with(tmp_path, "0.5")
     program = [str(Path(sys.executable).with_name("aomg")), "run", str(config.file), "--once", "--json"]
     environment = {**os.environ, "JAVA_HOME": str(tmp_path / "java")}
     done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=120, check=False)
@@ -105,4 +105,4 @@ def test_where_spark_does_not_start_the_message_names_the_log_and_queries_may_st
     log = config.state / "spark.log"
     assert error.startswith("cannot run: Spark did not start on Java 21") and str(log) in error
     assert "the heap does not fit" in log.read_text()
-    claim_state(asked(tmp_path, "0.5, 0.99"))
+    claim_state(config_with(tmp_path, "0.5, 0.99"))

@@ -24,9 +24,10 @@ from aomg.monitor.alerts.state import State
 from aomg.monitor.config.model import Config
 from aomg.monitor.config.options import ALLOWED
 from aomg.monitor.config.reader import load
-from aomg.monitor.config.schema import NEEDED, Section
+from aomg.monitor.config.schema import NEEDED, Section, keys_of
 from aomg.monitor.config.source import KINDS
 from aomg.monitor.errors import ConfigError
+from aomg.monitor.registry import RECEIVERS, RULES, SINKS
 from aomg.monitor.rules.builder import build, check_rules
 from aomg.monitor.rules.intervals import CERTAIN, POSSIBLE, Interval, Truth, compare
 from aomg.monitor.rules.language import constant, parse
@@ -63,8 +64,8 @@ def section(page: str, heading: str) -> str:
 
 def tables(text: str) -> list[list[list[str]]]:
     """All tables: their rows but the heading, cell by cell."""
-    found = re.findall(r"^\|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
-    return [[[cell.strip() for cell in row.strip("|").split("|")] for row in part.splitlines()] for part in found]
+    bodies = re.findall(r"^\|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
+    return [[[cell.strip() for cell in row.strip("|").split("|")] for row in part.splitlines()] for part in bodies]
 
 
 def bare(cell: str) -> str:
@@ -85,17 +86,17 @@ def whole(block: str) -> str:
         base = blocks("rules", "yaml")[0]
         return base[: base.index("groups:")] + f"groups: [{{name: docs, rules:\n{_flow(body)}}}]\n"
     text = body if part[1] == "the file" else f"{part[1]}:\n{textwrap.indent(body, '  ')}"
-    said = yaml.safe_load(text)
-    if "state" not in said:
+    keys = yaml.safe_load(text)
+    if "state" not in keys:
         text += "\nstate: state/\n"
-    if "queries" not in said:
-        columns = said.get("source", {}).get("columns", {"rtt_us": "long"})
+    if "queries" not in keys:
+        columns = keys.get("source", {}).get("columns", {"rtt_us": "long"})
         value = next(name for name, kind in columns.items() if kind in ("long", "double") and name != "ts")
         text += f"\nqueries: {{requests: {{value: {value}, size: 5m, period: 1m}}}}\n"
-    if "source" not in said:
-        asked = yaml.safe_load(text)["queries"].values()
-        columns = {query["value"]: "double" for query in asked}
-        for query in asked:
+    if "source" not in keys:
+        queries = yaml.safe_load(text)["queries"].values()
+        columns = {query["value"]: "double" for query in queries}
+        for query in queries:
             by = query.get("by", [])
             columns |= dict.fromkeys(by.values() if isinstance(by, dict) else by, "string")
         text += f"\nsource: {{jsonl: in/, time: ts, columns: {json.dumps(columns)}}}\n"
@@ -149,12 +150,41 @@ def test_every_key_of_the_configuration_is_explained(tmp_path, monkeypatch):
     configs = [loaded(tmp_path, block) for _, block in configurations()]
     # all kinds are shown, so that all sections were read
     assert {config.source.kind for config in configs} == set(KINDS)
-    assert {rule.kind for config in configs for rule in config.rules} == {"alert", "fleet", "target"}
-    assert {r.kind for c in configs for r in c.receivers} == {"alertmanager", "webhook", "command", "log"}
+    assert {rule.kind for config in configs for rule in config.rules} == {kind.kind for kind in RULES}
+    assert {r.kind for c in configs for r in c.receivers} == {kind.kind for kind in RECEIVERS}
     assert {"fraction", "most_rows", "servers", "at_most", "remember", "headers", "incidents"} <= known
-    reference = section("operations", "Every key of the configuration") + section("rules", "Three kinds")
+    reference = section("operations", "Every key of the configuration") + section("rules", "Kinds of rules")
     explained = {word for code in re.findall(r"`([^`]+)`", reference) for word in re.findall(r"\w+", code)}
     assert known - explained == set()
+
+
+def test_every_key_of_a_rule_has_a_row_with_its_help():
+    rows = {}
+    for kind in RULES:
+        for key in keys_of(kind).values():
+            kinds = [*rows[key.name][1].split(", "), kind.kind] if key.name in rows else [kind.kind]
+            rows[key.name] = [f"`{key.name}`", ", ".join(kinds), key.help]
+    listed = [[row[0], row[1], row[3]] for row in tables(section("rules", "Kinds of rules"))[2]]
+    assert listed == list(rows.values()), "| key | for | default | help |"
+
+
+def test_every_sink_has_a_row_with_its_help():
+    rows = [[f"`{kind.kind}`", ", ".join(kind.stores), keys[0].help] for kind, keys in kinds_with_keys(SINKS)]
+    assert tables(section("operations", "Sinks and receivers"))[0] == rows, "| sink | of | value |"
+
+
+def test_every_key_of_a_receiver_has_a_row_with_its_help():
+    rows = [
+        [f"`{kind.kind}`" if key is keys[0] else "", f"`{key.name}`", key.help]
+        for kind, keys in kinds_with_keys(RECEIVERS)
+        for key in keys
+    ]
+    listed = [[row[0], row[1], row[3]] for row in tables(section("operations", "Sinks and receivers"))[1]]
+    assert listed == rows, "| receiver | key | default | help |"
+
+
+def kinds_with_keys(kinds):
+    return [(kind, list(keys_of(kind).values())) for kind in kinds]
 
 
 def test_every_option_that_is_allowed_is_listed_and_no_other():
@@ -171,7 +201,7 @@ def test_the_errors_that_are_explained_exist():
 
 def test_figures_on_sizes_are_those_of_the_page_of_figures():
     measured = (ROOT / "docs/figures.md").read_text()
-    text = section("operations", "Sizing") + section("operations", "How late an answer is")
+    text = section("operations", "Sizing") + section("operations", "How late a result is")
     figures = re.findall(r"\b\d+\.\d+\b|\b\d{1,3},\d{3}\b", text)
     assert figures
     assert [figure for figure in figures if figure not in measured] == []
@@ -180,8 +210,8 @@ def test_figures_on_sizes_are_those_of_the_page_of_figures():
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 
-def examples(at: int) -> list[list[str]]:
-    return tables(section("rules", "Examples"))[at]
+def examples(number: int) -> list[list[str]]:
+    return tables(section("rules", "Examples"))[number]
 
 
 @pytest.mark.parametrize("condition", [bare(row[0]) for row in examples(0)])
@@ -189,11 +219,11 @@ def test_every_example_of_a_condition_parses(condition, network):
     assert parse(condition, network.queries, "inbound").reads
 
 
-@pytest.mark.parametrize(("condition", "said"), [(bare(row[0]), row[1]) for row in examples(1)])
-def test_every_condition_that_is_said_to_be_refused_is_refused_so(condition, said, network):
+@pytest.mark.parametrize(("condition", "message"), [(bare(row[0]), row[1]) for row in examples(1)])
+def test_every_condition_that_is_said_to_be_refused_is_refused_so(condition, message, network):
     with pytest.raises(ConfigError) as caught:
         parse(condition, network.queries, "inbound")
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 @pytest.mark.parametrize(("written", "read_as"), tables(section("rules", "Operators"))[1])
@@ -220,7 +250,7 @@ def test_certain_and_possible_are_as_the_table_says():
 def test_and_or_not_are_as_the_table_says():
     words = tables(section("rules", "Certain and possible"))[1]
     assert [bare(row[0]) for row in words] == ["A and B", "A or B", "not A"]
-    told = {
+    meanings = {
         "both are certain": lambda a, b: a[0] and b[0],
         "both are possible": lambda a, b: a[1] and b[1],
         "one is certain": lambda a, b: a[0] or b[0],
@@ -231,13 +261,13 @@ def test_and_or_not_are_as_the_table_says():
     truths = [(False, False), (False, True), (True, True)]  # certain, possible
     for a, b in itertools.product(truths, truths):
         left, right = (Truth.of(*np.array([[c], [c], [p]])) for c, p in (a, b))
-        for (_, certain, possible), found in zip(words, (left & right, left | right, ~left), strict=True):
-            assert bool(found.holds[CERTAIN, 0]) == told[certain](a, b)
-            assert bool(found.holds[POSSIBLE, 0]) == told[possible](a, b)
+        for (_, certain, possible), truth in zip(words, (left & right, left | right, ~left), strict=True):
+            assert bool(truth.holds[CERTAIN, 0]) == meanings[certain](a, b)
+            assert bool(truth.holds[POSSIBLE, 0]) == meanings[possible](a, b)
 
 
 def test_an_alert_lives_as_the_timeline_says(network):
-    condition, transition = tables(section("rules", "How an alert lives"))[0]
+    condition, transition = tables(section("rules", "States of an alert"))[0]
     rule = dataclasses.replace(network.rules[1], expr="p99 > 4ms", for_=2 * MINUTE, keep_firing_for=2 * MINUTE)
     judge = Judge([build(rule, network.queries)], network.queries)
     windows = [
@@ -245,8 +275,8 @@ def test_an_alert_lives_as_the_timeline_says(network):
         for minute, holds in enumerate(condition[1:])
     ]
     _, alerts = judge.step(State(), {"inbound": windows}, 0)
-    found = {alert.end // MINUTE - 1: alert.transition for alert in alerts}
-    assert [found.get(minute, "") for minute in range(len(condition) - 1)] == transition[1:]
+    transitions = {alert.end // MINUTE - 1: alert.transition for alert in alerts}
+    assert [transitions.get(minute, "") for minute in range(len(condition) - 1)] == transition[1:]
 
 
 def test_every_field_of_an_alert_is_explained_and_no_other():
@@ -273,7 +303,7 @@ def test_of_40_machines_four_are_a_crisis_and_one_is_missed(violating, silent, f
     judge = Judge(check_rules(config), config.queries)
 
     def machines(end, slow, count):
-        table = {("eu", f"m{at:02}"): {"p99": 0.95 if at < slow else 0.5} for at in range(count)}
+        table = {("eu", f"m{number:02}"): {"p99": 0.95 if number < slow else 0.5} for number in range(count)}
         return rows(end, table, query="load", size=15 * MINUTE)
 
     state, before = judge.step(State(), {"load": [machines(5 * MINUTE, 0, 40)]}, 0)
@@ -318,21 +348,21 @@ def test_the_guide_shows_what_check_says(tmp_path, monkeypatch):
     Path("telemetry").mkdir()
     file = Path("aomg.yaml")
     file.write_text(guide_configuration())
-    said = io.StringIO()
-    command.check(Console(file=said), file)
-    assert said.getvalue().strip("\n") == shown("$ aomg check aomg.yaml\n")
+    output = io.StringIO()
+    command.check(Console(file=output), file)
+    assert output.getvalue().strip("\n") == shown("$ aomg check aomg.yaml\n")
     file.write_text(guide_configuration().replace("quantiles:", "quantile:"))
     with pytest.raises(ConfigError) as caught:
-        command.check(Console(file=said), file)
+        command.check(Console(file=output), file)
     assert f"cannot run:\n{caught.value}" == shown("cannot run:")
 
 
 def test_the_guide_builds_its_configuration_from_its_fragments():
-    told = yaml.safe_load(guide_configuration())
+    configuration = yaml.safe_load(guide_configuration())
     for block in blocks("monitor", "yaml"):
         head, _, body = block.partition("\n")
         if head in ("# fragment of source:", "# fragment of queries:"):
-            assert told[head.removeprefix("# fragment of ").removesuffix(":")] == yaml.safe_load(body)
+            assert configuration[head.removeprefix("# fragment of ").removesuffix(":")] == yaml.safe_load(body)
 
 
 @pytest.fixture(scope="module")
@@ -341,8 +371,8 @@ def guide(spark, tmp_path_factory) -> SimpleNamespace:
     from aomg.monitor.run.monitor import Monitor
     from aomg.monitor.run.view import View
 
-    said = io.StringIO()
-    console = Console(file=said, width=120)
+    output = io.StringIO()
+    console = Console(file=output, width=120)
 
     def run():
         config, changes = load(Path("aomg.yaml")), command.Changes()
@@ -358,9 +388,9 @@ def guide(spark, tmp_path_factory) -> SimpleNamespace:
         exec(make_csv, {})
         Path("aomg.yaml").write_text(guide_configuration())
         changes, accounts = run()
-        viewed = said.getvalue()
+        viewed = output.getvalue()
         command.query(console, Path("results"), last="20m")
-        queried = said.getvalue().removeprefix(viewed)
+        queried = output.getvalue().removeprefix(viewed)
         first = Path("telemetry/requests-1.csv").read_text().splitlines()[:2]
         alerts = lines("alerts.jsonl")
         exec(make_bad_rows, {})
@@ -385,11 +415,11 @@ on_spark = pytest.mark.xdist_group("spark")
 @on_spark
 def test_the_guide_gives_the_alert_that_it_shows(guide):
     (text,) = blocks("monitor", "json")
-    told = json.loads(text)
+    expected = json.loads(text)
     (fired,) = (alert for alert in guide.alerts if alert["transition"] == "firing")
-    assert told.keys() == fired.keys()
+    assert expected.keys() == fired.keys()
     made_up = ("stream", "batch")
-    assert {key: told[key] for key in told if key not in made_up} == {
+    assert {key: expected[key] for key in expected if key not in made_up} == {
         key: fired[key] for key in fired if key not in made_up
     }
     changes = [(alert["transition"], alert["end"][11:16]) for alert in guide.alerts]
@@ -399,13 +429,13 @@ def test_the_guide_gives_the_alert_that_it_shows(guide):
 @on_spark
 def test_the_guide_shows_the_file_that_it_makes_and_what_came_of_it(guide):
     assert shown("ts,service") == "\n".join(guide.csv)
-    told = shown("$ aomg run aomg.yaml --once\n")
-    alerts = told.splitlines()[:-2]
+    expected = shown("$ aomg run aomg.yaml --once\n")
+    alerts = expected.splitlines()[:-2]
     assert len(alerts) == 3 and set(alerts) <= set(guide.viewed)
     counts = vars(guide.accounts)
     line = ", ".join(f"{name} {number:,}" for name, number in counts.items() if number or name == "came")
-    assert f"requests: {line}" in told
-    assert f"{guide.changes.rows:,} rows; alerts: 1 fired, 1 resolved" in told
+    assert f"requests: {line}" in expected
+    assert f"{guide.changes.rows:,} rows; alerts: 1 fired, 1 resolved" in expected
     assert guide.accounts.reconcile
 
 

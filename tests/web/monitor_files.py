@@ -117,7 +117,7 @@ class MonitorFiles:
                         parts += [summaries(q, names, self.end - self.period, query, random) for q in QUERIES]
                     table = pa.concat_tables([*parts, refused_rows(refused or {})], promote_options="default")
                     batches.take(table, self.batch)
-                    health.look(SimpleNamespace(lastProgress=report(self.batch, 5000 * len(names))))
+                    health.poll(SimpleNamespace(lastProgress=report(self.batch, 5000 * len(names))))
             finally:
                 batches.notifier.close(5)
         return self.end

@@ -1,4 +1,4 @@
-"""What is told when an alert changes its state: one record, equal however often it is made."""
+"""Defines an alert's change of state. The same change always gives the same record, with the same id."""
 
 import hashlib
 import json
@@ -13,11 +13,10 @@ from aomg.times import time_of, time_text
 
 Transition = Literal["pending", "firing", "resolved", "inactive"]
 Certainty = Literal["certain", "possible", "no", "no data"]
-"""How the condition holds at this window end; "no data" where there was no row to judge."""
+"""Whether the condition holds at this window end; "no data" if there was no row."""
 
 NOTIFIED = ("firing", "resolved")
-"""The transitions that receivers are told of."""
-
+"""The transitions that receivers get."""
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _text = json.encoder.encode_basestring_ascii
@@ -25,7 +24,7 @@ _text = json.encoder.encode_basestring_ascii
 
 @dataclass(frozen=True)
 class FleetReport:
-    """Who violates: how many members of how many, and the first of them by name."""
+    """The members of a fleet that violate: how many of how many, and the first by name."""
 
     violating: int
     total: int
@@ -43,14 +42,14 @@ class Alert:
     labels
         Of the key and of the rule. None where the key is null.
     start, end
-        The window at whose end the transition was seen; for rules on several queries, the longest.
+        The window at whose end the state changed; of rules on several queries, the longest.
     quantities
-        Low, value, high of everything that the condition reads ("inbound.p99"); of a fleet its "share" of violating
-        members. Empty where there are no data.
+        Low, value, high of every quantity in the condition ("inbound.p99"); of a fleet its "share" of violating
+        members. Empty without data.
     count
-        Events in the window: of several queries' rows the fewest, of a fleet all members together; None without data.
+        Events in the window: the fewest of several queries, the total of a fleet; None without data.
     started, fired
-        The window ends at which the condition came to hold, and at which the alert fired, if it has.
+        The window ends since which the condition holds, and at which the alert fired, if it has.
     """
 
     id: str
@@ -70,14 +69,9 @@ class Alert:
     fleet: FleetReport | None = None
     units: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def notified(self) -> bool:
-        """Whether receivers are told: of firing and resolved, not of pending and what went away before it fired."""
-        return self.transition in NOTIFIED
-
     def to_json(self) -> dict[str, Any]:
-        """All of it in JSON's own types: times as text, null for a bound that is not known. Some microseconds."""
-        told: dict[str, Any] = {
+        """Return it as a JSON object: times as text, null for an unknown bound. Takes some microseconds."""
+        record: dict[str, Any] = {
             "id": self.id,
             "rule": self.rule,
             "group": self.group,
@@ -97,21 +91,21 @@ class Alert:
             "batch": int(self.batch),
         }
         if self.fleet is not None:
-            told["fleet"] = {
+            record["fleet"] = {
                 "violating": int(self.fleet.violating),
                 "total": int(self.fleet.total),
                 "members": list(self.fleet.members),
                 "silent": int(self.fleet.silent),
                 "suspect": self.fleet.suspect,
             }
-        told["units"] = dict(self.units)
-        return told
+        record["units"] = dict(self.units)
+        return record
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> "Alert":
-        """Return the alert of which `to_json` told. Raises StateError for anything else."""
+    def from_json(cls, record: Mapping[str, Any]) -> "Alert":
+        """Return the alert that `to_json` wrote. Raises StateError for anything else."""
         try:
-            parts = dict(told)
+            parts = dict(record)
             for name in ("start", "end", "started", "fired"):
                 parts[name] = None if parts[name] is None else time_of(parts[name])
             parts["quantities"] = {name: _bounds(*three) for name, three in parts["quantities"].items()}
@@ -119,44 +113,44 @@ class Alert:
                 parts["fleet"] = FleetReport(**{**fleet, "members": tuple(fleet["members"])})
             return cls(**parts)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise StateError(f"this is no alert of this version: {error}") from error
+            raise StateError(f"this is not an alert of this version: {error}") from error
 
     def for_alertmanager(self, ends: int | None = None) -> dict[str, Any]:
-        """What Alertmanager's POST /api/v2/alerts takes: labels, annotations, startsAt and endsAt.
+        """Return the body for Alertmanager's POST /api/v2/alerts: labels, annotations, startsAt and endsAt.
 
-        A resolved alert ends at its window's end. One that fires has no end, and Alertmanager takes it as resolved
-        some minutes (resolve_timeout) after it last heard of it: tell it again, or give `ends`, in microseconds.
-        `ends` also serves where event times are not those of the clock. Names that Alertmanager would refuse are
-        written with _, and labels without a value left out.
+        A resolved alert ends at its window's end. A firing one has no end, and Alertmanager resolves it some minutes
+        (resolve_timeout) after it was last sent: repeat it, or set `ends`, in microseconds. Set `ends` too if event
+        time is not the clock's. Characters that Alertmanager refuses in names become _; labels without a value are
+        left out.
         """
         last = ends if ends is not None else self.end if self.transition == "resolved" else None
         first = self.fired if self.fired is not None else self.started
         labels = {"alertname": self.rule, "alertgroup": self.group, **self.labels}
-        told: dict[str, Any] = {
+        body: dict[str, Any] = {
             "labels": {_plain(name): value for name, value in labels.items() if value},
             "annotations": {_plain(name): text for name, text in self.annotations.items()},
             "startsAt": time_text(first if last is None else min(first, last)),
         }
         if last is not None:
-            told["endsAt"] = time_text(last)
-        return told
+            body["endsAt"] = time_text(last)
+        return body
 
 
 def alert_id(group: str, rule: str, labels: Mapping[str, str | None], transition: str, end: int) -> str:
-    """The same in every process for the same transition, and another for every other."""
-    # what `canonical` makes of [group, rule, labels, transition, end], in a fifth of the time
-    named = ",".join(f"{_text(name)}:{_text_or_null(labels[name])}" for name in sorted(labels))
-    told = f"[{_text(group)},{_text(rule)},{{{named}}},{_text(transition)},{end}]"
-    return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+    """Return the id of a transition: the same in every process, and different for every other transition."""
+    # the same text as canonical([group, rule, labels, transition, end]), in a fifth of the time
+    pairs = ",".join(f"{_text(name)}:{_text_or_null(labels[name])}" for name in sorted(labels))
+    content = f"[{_text(group)},{_text(rule)},{{{pairs}}},{_text(transition)},{end}]"
+    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 def _text_or_null(text: str | None) -> str:
     return "null" if text is None else _text(text)
 
 
-def canonical(told: Any) -> str:
-    """JSON that is the same for the same content: keys sorted, no spaces, ASCII."""
-    return _ENCODER.encode(told)
+def canonical(content: Any) -> str:
+    """Return JSON that is the same for the same content: sorted keys, no spaces, ASCII."""
+    return _ENCODER.encode(content)
 
 
 def _bounds(low: float | None, value: float | None, high: float | None) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""What `aomg run` and `aomg check` do: load, inspect, run with a view, and sum up."""
+"""Implements `aomg run`, `check`, `query`, `compact` and `demo`."""
 
 import json
 import shutil
@@ -23,19 +23,19 @@ from aomg.monitor.errors import ConfigError
 from aomg.monitor.run.check import inspect
 from aomg.monitor.run.progress import Progress
 
-MOST_ALERTS = 10_000  # in a summary for programs; a kilobyte each
+MOST_ALERTS = 10_000  # in the summary of --json; a kilobyte each
 
 
 def check(console: Console, file: Path, as_json: bool = False) -> None:
-    """Say that a configuration can run here, and what it will do. Raises ConfigError with all that is wrong."""
+    """Print that a configuration can run here, and what it has. Raises ConfigError with all its problems."""
     config = load(file)
     inspect(config)
     if as_json:
         console.out(json.dumps({"ok": True, **_outline(config)}), highlight=False)
         return
-    console.print(f"{file} is fine.")
-    for what, names in _outline(config).items():
-        console.print(f"  {what}: {', '.join(names) or 'none'}", soft_wrap=True)
+    console.print(f"{file} is valid.")
+    for heading, names in _outline(config).items():
+        console.print(f"  {heading}: {', '.join(names) or 'none'}", soft_wrap=True)
 
 
 def _outline(config: Config) -> dict[str, list[str]]:
@@ -57,14 +57,14 @@ def query(
     most: int = 20,
     as_json: bool = False,
 ) -> None:
-    """Show stored results. Raises ConfigError for arguments that mean nothing, ResultsError where there are none."""
+    """Show stored results. Raises ConfigError for invalid arguments, ResultsError if there are none."""
     from aomg.monitor.results.display import show
 
     labels = {}
     for text in where or ():
         label, equals, value = text.partition("=")
         if not equals:
-            raise ConfigError(f"{text!r} names no label; write it as LABEL=VALUE, such as podset=17")
+            raise ConfigError(f"--where {text!r}: write it as LABEL=VALUE, such as podset=17")
         labels[label] = value
     try:
         span = timedelta(microseconds=microseconds(last, limited=True)) if last is not None else None
@@ -74,29 +74,29 @@ def query(
 
 
 def compact(console: Console, results: Path) -> None:
-    """Join the files of every day that is over. Raises SinkError where there are none, or one cannot be read."""
-    from aomg.monitor.atomic import SinkError
+    """Join the files of every past day. Raises SinkError if there are none, or one cannot be read."""
+    from aomg.monitor.atomic_files import SinkError
     from aomg.monitor.sinks.compaction import compact as join
-    from aomg.monitor.sinks.compaction import days_over
+    from aomg.monitor.sinks.compaction import past_days
 
     if not results.is_dir():
         raise SinkError(f"there is no folder {results}")
-    for day in track(days_over(results), "compacting", console=console, transient=True):
+    for day in track(past_days(results), "compacting", console=console, transient=True):
         done = join(results, day)
         if done is not None:
-            console.print(f"{done.day}: {done.files:,} files are one, {done.rows:,} rows")
-    console.print("every day that is over is compact")
+            console.print(f"{done.day}: joined {done.files:,} files, {done.rows:,} rows")
+    console.print("all past days are compacted")
 
 
 class Changes:
-    """Counts what a run brought: a watcher. Of the alerts it keeps the newest `most`, however long the run is."""
+    """Counts the rows and alerts of a run, and keeps the newest `most` alerts. A watcher of the monitor."""
 
     def __init__(self, most: int = 0) -> None:
         self.rows = self.refused = self.fired = self.resolved = self.left_out = 0
         self.alerts: deque[Alert] = deque(maxlen=most)
 
     def __call__(self, progress: Progress) -> None:
-        """Take what a micro-batch brought."""
+        """Add a micro-batch."""
         self.rows += progress.rows
         self.refused += sum(progress.refused.values())
         self.fired += sum(alert.transition == "firing" for alert in progress.alerts)
@@ -114,10 +114,10 @@ def run(
     folder: Path | None = None,
     most_alerts: int | None = None,
 ) -> dict[str, Any]:
-    """Run a configuration until it ends, and sum up. Ctrl-C and SIGTERM end it; the next start goes on from there.
+    """Run a configuration until it ends, and print a summary. Ctrl-C and SIGTERM end it; the next start resumes.
 
-    The summary has the newest `most_alerts` alerts: unless told, some for JSON, and none for people, who saw them.
-    Raises ConfigError before anything is started, and RunError or SinkError where it had to stop.
+    The summary has the newest `most_alerts` alerts; by default 10,000 for JSON, and none otherwise. Raises ConfigError
+    before anything is started, and RunError or SinkError if it had to stop.
     """
     from aomg.monitor.run.monitor import Monitor
     from aomg.monitor.run.view import View
@@ -154,65 +154,65 @@ def run(
 
 
 def example_in(folder: Path) -> Path:
-    """A copy of the shipped example in a folder, which is made if need be. Raises ConfigError if it is not empty."""
+    """Copy the example configuration into a folder, which is created. Raises ConfigError if it is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} is not empty; give a folder that is new, or empty it")
+        raise ConfigError(f"{folder} is not empty; choose a new folder, or empty it")
     folder.mkdir(parents=True, exist_ok=True)
     return Path(shutil.copyfile(EXAMPLE, folder / EXAMPLE.name))
 
 
 def demo(console: Console, example: Path) -> bool:
-    """Run the example where it lies, then say which incidents were found. True if all, and no other.
+    """Run the example in its folder, then print which incidents were detected. True if all were, without false alarms.
 
-    Takes about two minutes. What it writes is beside it. One that is stopped has missed nothing yet.
+    Takes about two minutes. A run that was stopped counts as passed without false alarms.
     """
     from aomg.monitor.run.rehearsal import rehearsed
     from aomg.streams import podsets
 
     summary = run(console, example, most_alerts=MOST_ALERTS)
-    asked = load(example).source.generate
-    incidents = podsets(seed=asked.seed, rate=asked.rate).incidents if asked is not None else ()
-    found = rehearsed(incidents, [Alert.from_json(alert) for alert in summary["alerts"]])
+    settings = load(example).source.generate
+    incidents = podsets(seed=settings.seed, rate=settings.rate).incidents if settings is not None else ()
+    rehearsal = rehearsed(incidents, [Alert.from_json(alert) for alert in summary["alerts"]])
     console.print()
-    for finding in found.findings:
-        told = "[yellow]not found yet" if summary["stopped"] else "[red]not found"
-        if finding.alert is not None and finding.after is not None:
-            told = f"[green]found[/] {duration_text(finding.after)} after it began: {finding.alert.rule}"
-        console.print(f"{finding.incident}: {told}", soft_wrap=True)
-    for alert in found.false_alarms:
+    for detection in rehearsal.detections:
+        outcome = "[yellow]not detected yet" if summary["stopped"] else "[red]not detected"
+        if detection.alert is not None and detection.delay is not None:
+            outcome = f"[green]detected[/] {duration_text(detection.delay)} after it began: {detection.alert.rule}"
+        console.print(f"{detection.incident}: {outcome}", soft_wrap=True)
+    for alert in rehearsal.false_alarms:
         console.print(f"[red]false alarm[/]: {alert.rule} {dict(alert.labels)}", soft_wrap=True)
-    if not found.false_alarms:
-        console.print("no false alarm")
+    if not rehearsal.false_alarms:
+        console.print("no false alarms")
     if summary["stopped"]:
-        console.print("it was stopped before its end")
-        return not found.false_alarms
-    return found.passed
+        console.print("the demo was stopped before its end")
+        return not rehearsal.false_alarms
+    return rehearsal.passed
 
 
 def _sum_up(console: Console, summary: dict[str, Any]) -> None:
     for query, counts in summary["accounts"].items():
-        told = ", ".join(f"{name} {number:,}" for name, number in counts.items() if number or name == "came")
-        console.print(f"{query}: {told}", soft_wrap=True)
+        accounts = ", ".join(f"{name} {number:,}" for name, number in counts.items() if number or name == "came")
+        console.print(f"{query}: {accounts}", soft_wrap=True)
     console.print(f"{summary['rows']:,} rows; alerts: {summary['fired']} fired, {summary['resolved']} resolved")
     for receiver, waiting in summary["undelivered"].items():
-        alerts = "1 alert still waits" if waiting == 1 else f"{waiting:,} alerts still wait"
-        console.print(f"[yellow]{alerts} for {receiver}; told after the next start", soft_wrap=True)
+        alerts = "1 alert is" if waiting == 1 else f"{waiting:,} alerts are"
+        console.print(f"[yellow]{alerts} not delivered to {receiver} yet; the next start delivers them", soft_wrap=True)
 
 
 @contextmanager
 def _stopped_by_signals(monitor: Any) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM ask the monitor to stop; a second one stops at once."""
+    """Stop the monitor on Ctrl-C and SIGTERM; a second one ends the process at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def ask(number: int, frame: object) -> None:
-        signal.signal(number, before[number])
+    def stop(received: int, frame: object) -> None:
+        signal.signal(received, before[received])
         monitor.stop()
 
     before: dict[int, Any] = {}
-    for asked in (signal.SIGINT, signal.SIGTERM):
-        before[asked] = signal.signal(asked, ask)
+    for wanted in (signal.SIGINT, signal.SIGTERM):
+        before[wanted] = signal.signal(wanted, stop)
     try:
         yield
     finally:

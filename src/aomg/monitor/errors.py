@@ -1,4 +1,4 @@
-"""The monitor's own errors. Each says what is wrong, where in the configuration, and what to do."""
+"""Defines the monitor's errors. Each says what is wrong, where in the configuration, and what to do."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +12,13 @@ class ConfigError(AomgError, ValueError):
     """A configuration that cannot be run. Nothing was started or written.
 
     message
-        What is wrong and what to do, without the place.
+        What is wrong and what to do, without file and line.
     line
-        Of the configuration file, from 1 on; None where the file as a whole is meant, or the place is not known yet.
+        Of the configuration file, from 1; None for the file as a whole, or if it is not known yet.
     file
-        The configuration file; `placed` adds it where it is known.
+        The configuration file; `placed` adds it.
     problems
-        All that were found: this error alone, or up to ten that are told at once (see `together`).
+        This error alone, or up to ten that are reported at once (see `together`).
 
     >>> print(ConfigError("unknown key 'quantile'; did you mean quantiles?", 12).placed(file="aomg.yaml"))
     aomg.yaml, line 12: unknown key 'quantile'; did you mean quantiles?
@@ -32,7 +32,7 @@ class ConfigError(AomgError, ValueError):
         self.problems: tuple[ConfigError, ...] = (self,)
 
     def placed(self, line: int | None = None, file: str | Path | None = None) -> "ConfigError":
-        """Return the same error with its place; what it knows already stays."""
+        """Return the same error with a line and a file, where it has none."""
         problems = [
             ConfigError(p.message, p.line if p.line is not None else line, p.file if p.file is not None else file)
             for p in self.problems
@@ -41,7 +41,7 @@ class ConfigError(AomgError, ValueError):
 
     @classmethod
     def together(cls, problems: Sequence["ConfigError"]) -> "ConfigError":
-        """Return one error that tells up to ten, in the order of their lines; its line is that of the first."""
+        """Return one error for up to ten problems, in the order of their lines; its line is that of the first."""
         parts = [part for problem in problems for part in problem.problems]
         parts.sort(key=lambda part: part.line or 0)
         first = cls(parts[0].message, parts[0].line, parts[0].file)
@@ -51,19 +51,19 @@ class ConfigError(AomgError, ValueError):
 
     def __str__(self) -> str:
         """One line for each problem: file, line, message."""
-        return "\n".join(problem._told() for problem in self.problems)
+        return "\n".join(problem._line() for problem in self.problems)
 
-    def _told(self) -> str:
-        place = [_shown(self.file)] if self.file is not None else []
+    def _line(self) -> str:
+        place = [_short(self.file)] if self.file is not None else []
         place += [f"line {self.line}"] if self.line is not None else []
         return ": ".join([", ".join(place), self.message]) if place else self.message
 
 
-def _shown(file: str | Path) -> str:
-    """A path as it is shortest from here."""
+def _short(file: str | Path) -> str:
+    """A path, relative to the current folder if it is inside."""
     path = Path(file)
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 class RunError(AomgError, RuntimeError):
-    """A monitor that had to stop. What was written is whole, and the next start goes on from there."""
+    """A monitor that had to stop. All files are complete, and the next start resumes from there."""

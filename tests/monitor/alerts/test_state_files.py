@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import Killed, dying, files, quick_disk
+from samples import Killed, dying, files, quick_disk
 
 from aomg.errors import StateError
 from aomg.monitor.alerts.state_files import StateFiles, stream_of
@@ -42,15 +42,15 @@ def test_a_batch_that_is_repeated_forgets_the_later_ones(tmp_path):
     assert states.load_below(100) == {"of": 4}
 
 
-@given(at=st.integers(0, 12), torn=st.booleans(), batch=st.integers(3, 6))
-def test_killed_at_any_point_the_state_before_is_still_there(at, torn, batch):
+@given(operation=st.integers(0, 12), torn=st.booleans(), batch=st.integers(3, 6))
+def test_killed_at_any_point_the_state_before_is_still_there(operation, torn, batch):
     with tempfile.TemporaryDirectory() as folder:
         states = StateFiles(Path(folder), keep=2)
         for number in (3, 4, 5):
             states.save(number, number)
         before, after = states.load_below(batch), states.load_below(batch + 1)
         try:
-            with dying(at, torn):
+            with dying(operation, torn):
                 states.save(batch, "new")
         except Killed:
             assert states.load_below(batch) == before and states.load_below(batch + 1) in (after, "new")
@@ -58,22 +58,22 @@ def test_killed_at_any_point_the_state_before_is_still_there(at, torn, batch):
         assert states.load_below(batch + 1) == "new"
 
 
-@given(at=st.integers(0, 200), byte=st.integers(0, 255))
-def test_a_damaged_state_is_an_error_and_never_another_state(at, byte):
+@given(position=st.integers(0, 200), byte=st.integers(0, 255))
+def test_a_damaged_state_is_an_error_and_never_another_state(position, byte):
     with tempfile.TemporaryDirectory() as folder:
         states = StateFiles(Path(folder))
         states.save(4, STATE)
         file = Path(folder) / "4.json"
         whole = file.read_bytes()
-        at %= len(whole)
-        file.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
+        position %= len(whole)
+        file.write_bytes(whole[:position] + bytes([byte]) + whole[position + 1 :])
         try:
             assert states.load_below(5) == STATE
         except StateError as error:
             assert "4.json" in str(error)
-        file.write_bytes(whole[:at])
-        if at < len(whole) - 1:
-            with pytest.raises(StateError, match=r"4.json is damaged; put it back from a copy, or remove it"):
+        file.write_bytes(whole[:position])
+        if position < len(whole) - 1:
+            with pytest.raises(StateError, match=r"4.json is damaged; restore it from a backup, or remove it"):
                 states.load_below(5)
 
 
@@ -82,7 +82,7 @@ def test_a_state_of_another_version_is_refused(tmp_path):
     states.save(4, STATE)
     file = tmp_path / "4.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "version": 2}))
-    with pytest.raises(StateError, match="is of version 2, and this program reads version 1"):
+    with pytest.raises(StateError, match="has version 2, but this program reads version 1"):
         states.load_below(5)
 
 

@@ -213,10 +213,10 @@ def test_what_is_commented_out_in_the_example_can_be_used(written):
     text = EXAMPLE.read_text()
     for first, indent in (("  # - alertmanager", 2), ("      # - alert: NetworkCrisis", 6)):
         lines = text.splitlines()
-        at = next(i for i, line in enumerate(lines) if line.startswith(first))
-        while lines[at].startswith(" " * indent + "# "):
-            lines[at] = " " * indent + lines[at][indent + 2 :]
-            at += 1
+        index = next(i for i, line in enumerate(lines) if line.startswith(first))
+        while lines[index].startswith(" " * indent + "# "):
+            lines[index] = " " * indent + lines[index][indent + 2 :]
+            index += 1
         text = "\n".join(lines)
     config = load(written(text), environment={"HOOK_TOKEN": "abc"})
     assert [receiver.kind for receiver in config.receivers] == ["log", "alertmanager", "webhook", "command"]
@@ -271,83 +271,83 @@ def test_kafka_is_a_source_with_its_options(written):
             "cvs: telemetry/",
             "source needs one of parquet, csv, jsonl, kafka, generate; did you mean csv?",
         ),
-        ("csv: telemetry/", "csv: a\n  parquet: b", "source has parquet and csv; give only one of"),
-        ("csv: telemetry/", "csv: s3a://bucket/a", "must be a path of this machine"),
-        ("csv: telemetry/", "csv: ${PASSWORD}", "cannot be taken from the environment"),
-        ("csv: telemetry/", "csv: ~nobody-of-that-name/a", "the name of nobody known here"),
+        ("csv: telemetry/", "csv: a\n  parquet: b", "source has parquet and csv; keep only one of"),
+        ("csv: telemetry/", "csv: s3a://bucket/a", "must be a path on this machine"),
+        ("csv: telemetry/", "csv: ${PASSWORD}", "cannot use"),
+        ("csv: telemetry/", "csv: ~nobody-of-that-name/a", "an unknown user"),
         ("time: ts", "", "source lacks the key 'time'; add it"),
         ("yyyy-MM-dd'T'HH:mm:ss", "epoch_millis", "did you mean epoch_ms?"),
-        ("yyyy-MM-dd'T'HH:mm:ss", "yyyy-MM-ddTHH:mm", "stands in quotes"),
+        ("yyyy-MM-dd'T'HH:mm:ss", "yyyy-MM-ddTHH:mm", "in quotes"),
         ("Europe/Berlin", "Europe/Berlim", "did you mean Europe/Berlin?"),
-        ("Europe/Berlin", "Europe", "no known time zone"),
-        ("Europe/Berlin", "../../etc/passwd", "no known time zone"),
-        ("Europe/Berlin", "/etc/localtime", "no known time zone"),
-        ("Europe/Berlin", "localtime", "no known time zone, 'localtime'; give a name such as UTC"),
-        ("rtt_us: long", "rtt_us: bigint", "it is called long here"),
-        ("rtt_us: long", "rtt_us: lnog", "must be string or int or long or double .* did you mean long?"),
-        ("{ts: timestamp, ", "{", "lacks the time column 'ts'; give all columns"),
-        ("{header: true", "{heade: true", "the option 'heade' in source.options is not known; did you mean header?"),
-        ("{header: true", "{Header: true", "is written header"),
+        ("Europe/Berlin", "Europe", "an unknown time zone"),
+        ("Europe/Berlin", "../../etc/passwd", "an unknown time zone"),
+        ("Europe/Berlin", "/etc/localtime", "an unknown time zone"),
+        ("Europe/Berlin", "localtime", "'localtime', an unknown time zone; write a name such as UTC"),
+        ("rtt_us: long", "rtt_us: bigint", "write long"),
+        ("rtt_us: long", "rtt_us: lnog", "must be string, int, long, double, .* did you mean long?"),
+        ("{ts: timestamp, ", "{", "lacks the time column 'ts'; list all columns"),
+        ("{header: true", "{heade: true", "the option 'heade' in source.options is unknown; did you mean header?"),
+        ("{header: true", "{Header: true", "must be written header"),
         ("{header: true", "{maxFilesPerTrigger: 3", "use files_per_batch"),
         ("{header: true", "{mode: DROPMALFORMED", "quarantine"),
-        ("{header: true", "{startingOffsets: earliest", "is not known"),
-        ("files_per_batch: 10", "files_per_batch: 0", "must be 1 to 100,000, and is '0'"),
-        ("state: state/", "state: [a]", "state must be text, and is a list"),
-        ("state: state/", "state: telemetry/state", "lies in the folder that source reads"),
+        ("{header: true", "{startingOffsets: earliest", "is unknown"),
+        ("files_per_batch: 10", "files_per_batch: 0", "must be 1 to 100,000, but is '0'"),
+        ("state: state/", "state: [a]", "state must be text, but is a list"),
+        ("state: state/", "state: telemetry/state", "is inside the folder that source reads"),
         ("every: 5 seconds", "every: 5", "every: '5' has no unit, so it is not a duration; write 5s, 5m or 5h"),
-        ("clock: none", "clock: wall", "clock must be processing or none, and is 'wall'"),
+        ("clock: none", "clock: wall", "clock must be processing or none, but is 'wall'"),
         ("most_rows: 1k", "most_rows: few", "a whole number such as 1000"),
         ("  folder: quarantine/\n", "", "quarantine lacks the key 'folder'"),
-        ("value: rtt_us", "value: rtt", "is 'rtt', which is no column of the source; did you mean rtt_us?"),
-        ("value: rtt_us", "value: cluster", "a column of strings; a quantile is of numbers"),
-        ("unit: us", "unit: ns", "unit must be us or ms or s or none"),
+        ("value: rtt_us", "value: rtt", "is 'rtt', which is not a column of the source; did you mean rtt_us?"),
+        ("value: rtt_us", "value: cluster", "a column of type string; quantiles need numbers"),
+        ("unit: us", "unit: ns", "unit must be us, ms, s or none"),
         ("by: [cluster, machine]", "by: [cluster, cluster]", "twice"),
         ("by: [cluster, machine]", "by: {a: cluster, A: machine}", "differ in capitals only"),
         ("by: [cluster, machine]", "by: {a: cluster, b: cluster}", "two labels of the same column"),
-        ("by: [cluster, machine]", "by: {count: cluster}", "count cannot be the name of a label"),
-        ("by: [cluster, machine]", "by: {a.b: cluster}", "is no name of a label"),
+        ("by: [cluster, machine]", "by: {count: cluster}", "count is a reserved name"),
+        ("by: [cluster, machine]", "by: {a.b: cluster}", "is not a valid label name"),
         ("size: 1 hour", "size: 90 seconds", "size='1m30s' is not a multiple of period='1m'; make it '1m' or '2m'"),
         ("size: 1 hour", "size: 1000", "size: '1000' has no unit"),
         ("period: 1 minute", "period: 0s", "period='0s' must be positive"),
-        ("quantiles: [0.5, 0.999]", "quantiles: [50, 99]", r"99 % is 0.99"),
+        ("quantiles: [0.5, 0.999]", "quantiles: [50, 99]", r"write 99 % as 0.99"),
         ("quantiles: [0.5, 0.999]", "quantiles: [0.5, 0.5]", "quantile 0.5 is given twice"),
-        ("quantiles: [0.5, 0.999]", "quantiles: [p99]", r"quantiles\[0\] must be a number such as 0.99, and is 'p99'"),
+        ("quantiles: [0.5, 0.999]", "quantiles: [p99]", r"quantiles\[0\] must be a number such as 0.99, but is 'p99'"),
         ("thresholds: [500, 0.25]", "thresholds: [1, 1]", "contains a number twice"),
         ("digits: 2", "digits: 9", "digits=9 must be 1 to 6"),
         ("guarantee: 0.1", "guarantee: 0.0001", "the smallest is"),
         ("{fraction: 0.2", "{fraction: 2", "few_k.fraction=2.0 must be above 0"),
         ("{fraction: 0.2", "{fractoin: 0.2", "did you mean fraction?"),
-        ("partial: false", "partial: no", "must be true or false, and is 'no'"),
-        ("  latency:", "  and:", "queries.and cannot be the name of a query"),
-        ("  latency:", "  p99:", "queries.p99 cannot be the name of a query"),
-        ("  latency:", "  my-latency:", "queries.my-latency is no name of a query"),
-        ("- console: true", "- console: false", "leave the sink out"),
+        ("partial: false", "partial: no", "must be true or false, but is 'no'"),
+        ("  latency:", "  and:", "queries.and is a reserved name"),
+        ("  latency:", "  p99:", "queries.p99 is a reserved name"),
+        ("  latency:", "  my-latency:", "queries.my-latency is not a valid query name"),
+        ("- console: true", "- console: false", "remove the sink"),
         ("parquet: summaries/", "jsonl: summaries", r"sinks.summaries\[0\] needs one of parquet"),
         ("parquet: summaries/", "parquet: results/", r"sinks.summaries and sinks.results \(line"),
         ("topic: results", "topic: a b", "must be the name of one topic"),
-        ("kafka.acks: all", "kafka.key.serializer: x", "is not known"),
-        ("jsonl: alerts.jsonl", "jsonl: state/alerts.jsonl", "lie one in the other"),
-        ("http://me:${PASSWORD}@${HOST}:9093", "me:9093", "is no http address; write it as http://host:port/path"),
-        ("http://me:${PASSWORD}@${HOST}:9093", "http://a:port", "is no address"),
+        ("kafka.acks: all", "kafka.key.serializer: x", "is unknown"),
+        ("jsonl: alerts.jsonl", "jsonl: state/alerts.jsonl", "overlap"),
+        ("http://me:${PASSWORD}@${HOST}:9093", "me:9093", "is not an http address; write it as http://host:port/path"),
+        ("http://me:${PASSWORD}@${HOST}:9093", "http://a:port", "is not an address"),
         ("${HOST}", "${HOTS}", "needs HOTS from the environment"),
         ("${HOST}", "${}", "without a name"),
         ("timeout: 2s", "timeout: 0s", "must be 1ms to 1h"),
         ('[notify-send, "{{ $alert }}"]', "notify-send hello", "must be a list"),
         ('[notify-send, "{{ $alert }}"]', "[]", "is empty"),
         ("- log: alerts.log", "- log: alerts.log\n    timeout: 3s", "is not for log"),
-        ("X-Team: network", "'X Team': network", "no name of a header"),
-        ("X-Team: network", 'X-Team: "a\\r\\nHost: b"', "no header may have"),
+        ("X-Team: network", "'X Team': network", "not a valid header name"),
+        ("X-Team: network", 'X-Team: "a\\r\\nHost: b"', "headers cannot have"),
         ("share: 10%", "share: 110%", "a share such as 10% or 0.1"),
-        ("share: 10%", "", "'of' in fleet.PerformanceCrisis is for rules over a fleet; add a share"),
+        ("share: 10%", "", "'of' in fleet.PerformanceCrisis is only for rules of kind fleet; add 'share'"),
         ("of: [cluster]", "of: [cluster, cluster]", "names a label twice"),
         ("for: 2m", "fro: 2m", "unknown key 'fro' in fleet.PerformanceCrisis; did you mean for?"),
         ("for: 2m", "for: 2 fortnights", "fleet.PerformanceCrisis.for: '2 fortnights' is not a duration"),
         ("expr: latency.p99_9 > 200ms or load.p99 > 0.9", "", "lacks the key 'expr'"),
         ("severity: page", "alertname: page", "is set by the rule's name"),
-        ("at_most: 200ms", "at_most: 200ms\n        for: 2m", "is for alerts; a target has no state"),
-        ("query: latency", "query: latenci", "is 'latenci', which is no query; did you mean latency?"),
-        ("- name: targets", "- name: fleet", "as is the group of line"),
-        ("groups:", "rules:", "stands in groups"),
+        ("at_most: 200ms", "at_most: 200ms\n        for: 2m", "is only for rules of kind alert"),
+        ("query: latency", "query: latenci", "is 'latenci', which is not a query; did you mean latency?"),
+        ("- name: targets", "- name: fleet", "like the group in line"),
+        ("groups:", "rules:", "belongs into groups"),
         ("- target: latency_p99_9", "- record: latency_p99_9", "needs one of alert, target"),
     ],
 )
@@ -390,9 +390,9 @@ FIXED = """
 def test_every_known_key_that_is_misspelt_is_refused_with_a_suggestion(written, key):
     text = FULL.replace(f"{key}:", f"{key}x:", 1)
     assert text != FULL
-    told = [problem for problem in refused(written(text)).problems if f"unknown key '{key}x'" in problem.message]
-    assert told and f"did you mean {key}?" in told[0].message
-    assert told[0].line == line_of(text, f"{key}x:")
+    matches = [problem for problem in refused(written(text)).problems if f"unknown key '{key}x'" in problem.message]
+    assert matches and f"did you mean {key}?" in matches[0].message
+    assert matches[0].line == line_of(text, f"{key}x:")
 
 
 def test_several_problems_are_told_at_once_in_the_order_of_their_lines(written):
@@ -418,21 +418,21 @@ def test_a_file_that_is_something_else_is_refused(written, text):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"),
+    ("pattern", "message"),
     [
         ("yyyy-mm-dd HH:mm:ss", "which is MM (mm is minutes)"),
         ("yyyy-MM-DD HH:mm:ss", "the day of the month is dd"),
         ("yyyy-MM-dd HH:MM:ss", "which is mm (MM is the month)"),
         ("yyyy-MM-dd mm:ss", "which is HH"),
         ("yyyy-MM-dd hh:mm:ss", "the hour of the day is HH"),
-        ("YYYY-MM-DD", "a year is yyyy, a day dd"),
-        ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d is yyyy-MM-dd"),
+        ("YYYY-MM-DD", "write the year as yyyy, and the day as dd"),
+        ("%Y-%m-%d %H:%M:%S", "write %Y-%m-%d as yyyy-MM-dd"),
     ],
 )
-def test_a_pattern_that_reads_other_times_than_it_looks_like_is_refused(written, pattern, said):
+def test_a_pattern_that_reads_other_times_than_it_looks_like_is_refused(written, pattern, message):
     text = FULL.replace("yyyy-MM-dd'T'HH:mm:ss", json.dumps(pattern))
     problem = refused(written(text))
-    assert said in problem.message and problem.line == line_of(text, json.dumps(pattern))
+    assert message in problem.message and problem.line == line_of(text, json.dumps(pattern))
 
 
 @pytest.mark.parametrize(
@@ -465,7 +465,7 @@ GOOD |= {"encoding": "ISO-8859-1"}
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "said"),
+    ("option", "value", "message"),
     [
         ("header", "yes", "must be true or false"),
         ("multiLine", "1", "must be true or false"),
@@ -477,10 +477,10 @@ GOOD |= {"encoding": "ISO-8859-1"}
         ("maxFileAge", "a week", "must be a time such as 90s"),
     ],
 )
-def test_a_value_that_spark_would_refuse_when_it_runs_is_refused_before(written, option, value, said):
+def test_a_value_that_spark_would_refuse_when_it_runs_is_refused_before(written, option, value, message):
     text = FULL.replace('{header: true, sep: ";"}', json.dumps({option: value}))
     problem = refused(written(text))
-    assert f"the option {option!r} in source.options {said}" in problem.message and problem.line
+    assert f"the option {option!r} in source.options {message}" in problem.message and problem.line
 
 
 def test_every_allowed_option_is_accepted_and_of_its_own_kind_only(written):
@@ -493,7 +493,7 @@ def test_every_allowed_option_is_accepted_and_of_its_own_kind_only(written):
         other = FULL.replace("csv: telemetry/", f"{kind}: telemetry/").replace(
             '{header: true, sep: ";"}', "{startingOffsets: earliest}"
         )
-        assert "not known" in refused(written(other)).message
+        assert "unknown" in refused(written(other)).message
 
 
 # -- secrets -----------------------------------------------------------------------------------------------------------
@@ -532,8 +532,8 @@ def test_a_secret_is_seen_nowhere_but_by_reveal(written):
 def test_no_error_shows_a_secret(written, part, instead):
     assert part in FULL
     error = refused(written(FULL.replace(part, instead, 1)))
-    told = "".join(traceback.format_exception(error)) + repr(error)
-    assert SECRET not in told
+    output = "".join(traceback.format_exception(error)) + repr(error)
+    assert SECRET not in output
 
 
 def test_a_login_module_that_would_load_other_code_is_refused(written):
@@ -625,8 +625,17 @@ def places(value, path=()):
 
 
 def misspelt(key: str, chance: random.Random) -> str:
-    at = chance.randrange(len(key) + 1)
-    return chance.choice([key[:at] + key[at + 1 :], key[:at] + "x" + key[at:], key.upper(), key + ".", "", key + " "])
+    position = chance.randrange(len(key) + 1)
+    return chance.choice(
+        [
+            key[:position] + key[position + 1 :],
+            key[:position] + "x" + key[position:],
+            key.upper(),
+            key + ".",
+            "",
+            key + " ",
+        ]
+    )
 
 
 def mutated(tree, path, how, wrong, chance):

@@ -36,7 +36,7 @@ def config(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("message", "expected"),
     [
         (
             "[STREAM_FAILED] Query terminated\n"
@@ -51,17 +51,17 @@ def config(tmp_path_factory):
         ("Caused by: the key password k3yp4ss does not fit", "Caused by: the key password *** does not fit"),
     ],
 )
-def test_what_spark_says_of_a_failure_is_told_without_secrets(config, said, told):
-    assert explained(said, config).removesuffix(f" (more in {config.state / 'spark.log'})") == told
+def test_what_spark_says_of_a_failure_is_told_without_secrets(config, message, expected):
+    assert explained(message, config).removesuffix(f" (more in {config.state / 'spark.log'})") == expected
 
 
 @given(st.data())
 def test_no_secret_of_a_configuration_is_left_wherever_it_stands(config, data):
     secret = data.draw(st.sampled_from(SECRETS + list(ENVIRONMENT.values())))
     around = st.text("ab :@/,\"'\n[", max_size=10)
-    said = "".join(data.draw(st.sampled_from(["", "java.lang.Exception: ", "[X] "])) + data.draw(around))
-    said += secret + data.draw(around) + data.draw(st.sampled_from(["", secret])) + data.draw(around)
-    assert all(one not in explained(said, config) for one in SECRETS)
+    message = "".join(data.draw(st.sampled_from(["", "java.lang.Exception: ", "[X] "])) + data.draw(around))
+    message += secret + data.draw(around) + data.draw(st.sampled_from(["", secret])) + data.draw(around)
+    assert all(one not in explained(message, config) for one in SECRETS)
 
 
 def test_a_secret_is_gone_before_a_long_line_is_cut(config):
@@ -70,8 +70,10 @@ def test_a_secret_is_gone_before_a_long_line_is_cut(config):
 
 def test_what_is_no_secret_of_an_address_stays():
     hook = address("https://me:hunter2@hooks.example.org/alerts?key=abc")
-    said = without_secrets("https://me:hunter2@hooks.example.org/alerts?key=abc and https://hooks.example.org", [hook])
-    assert said == "https://hooks.example.org/alerts and https://hooks.example.org"
+    message = without_secrets(
+        "https://me:hunter2@hooks.example.org/alerts?key=abc and https://hooks.example.org", [hook]
+    )
+    assert message == "https://hooks.example.org/alerts and https://hooks.example.org"
     assert without_secrets("https://hooks.example.org/a is down", [address("https://hooks.example.org/a")]) == (
         "https://hooks.example.org/a is down"
     )

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aomg.monitor.config import yaml_lines
-from aomg.monitor.config.yaml_lines import Node, parse, read
+from aomg.monitor.config.node import Node
+from aomg.monitor.config.yaml_lines import parse, read
 from aomg.monitor.errors import ConfigError
 
 
@@ -89,8 +90,8 @@ def test_every_key_knows_its_line(entries, data):
     ],
 )
 def test_only_what_looks_like_a_number_is_one(text, value):
-    found = parse(f"a: {text}").value["a"].value
-    assert found == value and type(found) is type(value)
+    value = parse(f"a: {text}").value["a"].value
+    assert value == value and type(value) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -101,13 +102,13 @@ def test_only_what_looks_like_a_number_is_one(text, value):
         ("a: 1\nb: !x 2", 2, "tags"),
         ("a: !!str 2", 1, "tags"),
         ("a: ! 2", 1, "tags"),
-        ("a: 1\nb: 2\na: 3", 3, "'a' is here twice, first in line 1"),
+        ("a: 1\nb: 2\na: 3", 3, "'a' appears twice, first in line 1"),
         ("x: {a: 1, 'a': 2}", 1, "twice"),
         ("a: 1\n---\nb: 2", 2, "second document"),
         ("", 1, "empty"),
         ("# nothing\n\n", 1, "empty"),
         ("a:\n\t- b", 2, "tab"),
-        ("a: 1\nb: c: d", 2, "quotes"),
+        ("a: 1\nb: c: d", 2, "quote texts"),
         ("a: [1, 2\nb: 3", 2, "bracket"),
         ("a: 'x\n", 1, "not closed"),
         ("a: \x01", 1, "control character"),

@@ -7,14 +7,14 @@ import threading
 from dataclasses import replace
 
 import pytest
-from listening import HANG_UP, HEARD_BUT_SILENT, OK, SLOW, listening
-from made import MINUTE, NOON, alert, quick_disk, told
+from http_listener import HANG_UP, HEARD_BUT_SILENT, OK, SLOW, listening
+from samples import MINUTE, NOON, alert, quick_disk, record_of
 
-from aomg.monitor.atomic import SinkError
-from aomg.monitor.delivery import undelivered
+from aomg.monitor.atomic_files import SinkError
+from aomg.monitor.delivery import undelivered_alerts
 from aomg.monitor.delivery.base import NotDelivered
 from aomg.monitor.delivery.notifier import Backoff, Notifier
-from aomg.monitor.delivery.receivers import Webhook
+from aomg.monitor.delivery.webhook import Webhook
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 AT_ONCE = Backoff(first=0.001, most=0.002)
@@ -32,7 +32,6 @@ class Silent:
 
     kind = "silent"
     identity = "nowhere"
-    notified = frozenset({"firing", "resolved"})
     repeat_every = None
     patience = 3600.0
 
@@ -82,7 +81,9 @@ def test_ids_are_in_the_header_and_in_the_body(tmp_path):
         (heard,) = receiver.heard
     assert heard.headers["Idempotency-Key"] == heard.json["id"] == alert().id
     assert heard.path == "/hook" and heard.headers["X-Team"] == "network"
-    assert heard.headers["Content-Type"] == "application/json" and heard.json == json.loads(json.dumps(told(alert())))
+    assert heard.headers["Content-Type"] == "application/json" and heard.json == json.loads(
+        json.dumps(record_of(alert()))
+    )
 
 
 def test_pending_alerts_and_those_that_went_away_are_not_told(tmp_path):
@@ -180,7 +181,7 @@ def test_alerts_wait_for_a_receiver_with_a_wrong_token_or_address_and_that_is_sa
         assert [one["id"] for one in receiver.accepted()] == [one.id for one in alerts]
     assert not (tmp_path / "undelivered.jsonl").exists()
     (record,) = (record for record in caplog.records if record.levelno == logging.ERROR)
-    assert f"{receiver.url} answered {answer}" in record.message and "mend them and start again" in record.message
+    assert f"{receiver.url} answered {answer}" in record.message and "fix them and restart" in record.message
 
 
 def test_a_failure_is_logged_once_though_every_answer_has_another_text(tmp_path, caplog):
@@ -222,8 +223,8 @@ class Repeated(Silent):
     def firing(self) -> list[str]:
         """The ids that it was told again, once it was."""
         assert self.attempts.acquire(timeout=30)
-        (told,) = self.repeated
-        return [one["id"] for one in told]
+        (alerts,) = self.repeated
+        return [one["id"] for one in alerts]
 
 
 def test_all_alertmanagers_that_moved_at_once_hear_of_what_fires_now(tmp_path):
@@ -234,7 +235,7 @@ def test_all_alertmanagers_that_moved_at_once_hear_of_what_fires_now(tmp_path):
     assert notifier.close(LONG) == {}
     new = [Repeated("http://am1.new"), Repeated("http://am2.new")]
     state = replace(fires, annotations={}, quantities={}, count=None)  # what the judge remembers
-    notifier = Notifier(tmp_path, new, firing=[state], judged=3)
+    notifier = Notifier(tmp_path, new, firing=[state], evaluated=3)
     assert [one.firing() for one in new] == [[fires.id], [fires.id]]
     assert new[0].repeated[0][0]["annotations"] == dict(fires.annotations), "what was told then says more"
     notifier.send(4, [alert("resolved", "1", NOON + MINUTE)])
@@ -250,7 +251,7 @@ def test_all_alertmanagers_that_moved_at_once_hear_of_what_fires_now(tmp_path):
 def test_an_alertmanager_that_is_added_hears_of_what_fires_though_nobody_was_told_before(tmp_path):
     Notifier(tmp_path, []).close(0)
     added = Repeated("http://am")
-    notifier = Notifier(tmp_path, [added, hook := Silent()], firing=[alert(podset="1")], judged=3)
+    notifier = Notifier(tmp_path, [added, hook := Silent()], firing=[alert(podset="1")], evaluated=3)
     assert added.firing() == [alert(podset="1").id]
     assert notifier.close(LONG) == {} and not added.heard and not hook.heard, "others hear nothing of the past"
 
@@ -268,12 +269,12 @@ def test_what_was_resolved_before_a_crash_is_not_told_as_firing_after_it(tmp_pat
     assert notifier.close(LONG) == {}
     new = Repeated("http://new")
     receiver.repeated, receiver.attempts = [], threading.Semaphore(0)
-    notifier = Notifier(tmp_path, [receiver, new], firing=[fires], judged=3)
+    notifier = Notifier(tmp_path, [receiver, new], firing=[fires], evaluated=3)
     assert receiver.firing() == new.firing() == [late.id]
     notifier.send(4, [resolved, late])
     assert notifier.close(LONG) == {}
-    told = [one["id"] for one in receiver.heard]
-    assert told == [fires.id, resolved.id, late.id], "each id once, though the batch was repeated"
+    ids = [one["id"] for one in receiver.heard]
+    assert ids == [fires.id, resolved.id, late.id], "each id once, though the batch was repeated"
 
 
 def test_what_still_waits_for_an_alertmanager_is_not_told_as_firing_before_its_turn(tmp_path):
@@ -283,7 +284,7 @@ def test_what_still_waits_for_an_alertmanager_is_not_told_as_firing_before_its_t
     notifier.send(3, [alert(podset="1")])
     assert receiver.attempts.acquire(timeout=30) and list(notifier.close(0).values()) == [1]
     receiver.works.set()
-    notifier = Notifier(tmp_path, [receiver], firing=[alert(podset="1")], judged=3)
+    notifier = Notifier(tmp_path, [receiver], firing=[alert(podset="1")], evaluated=3)
     assert notifier.close(LONG) == {}
     assert [one["id"] for one in receiver.heard] == [alert(podset="1").id] and not receiver.repeated
 
@@ -313,7 +314,7 @@ def test_too_many_that_wait_push_out_the_oldest(tmp_path):
 
 
 def test_the_record_of_what_was_not_delivered_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(undelivered, "_MOST_BYTES", 2_000)
+    monkeypatch.setattr(undelivered_alerts, "_MOST_BYTES", 2_000)
     receiver = Silent()
     receiver.works.clear()
     receiver.patience = 0.0
@@ -387,7 +388,7 @@ def test_a_failure_is_logged_once_and_so_is_its_end(tmp_path, caplog):
             assert receiver.attempts.acquire(timeout=30)
         receiver.works.set()
         notifier.close(LONG)
-    assert [record.message.split(":")[0].split(" takes")[-1] for record in caplog.records] == [
+    assert [record.message.split(":")[0].split(" accepts")[-1] for record in caplog.records] == [
         "an alert was not delivered",
         " alerts again",
     ]
@@ -398,5 +399,5 @@ def test_the_wait_between_attempts_doubles_up_to_a_bound_and_follows_what_is_ask
     for attempt in range(2000):
         whole = min(60, 2.0 ** min(attempt, 10))
         assert whole / 2 <= backoff.delay(attempt) <= whole
-    assert 20 <= backoff.delay(0, asked=20) <= 20 and backoff.delay(0, asked=1e6) == 60
+    assert 20 <= backoff.delay(0, retry_after=20) <= 20 and backoff.delay(0, retry_after=1e6) == 60
     assert len({backoff.delay(3) for _ in range(10)}) > 1, "all receivers would come at the same moment"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import NOON, Killed, alert, dying, files, quick_disk, told
+from samples import NOON, Killed, alert, dying, files, quick_disk, record_of
 
 from aomg.errors import StateError
 from aomg.monitor.delivery.outbox import Outbox
@@ -14,15 +14,15 @@ quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 
 
 def entries(start: int, count: int) -> list[dict]:
-    return [told(alert(end=NOON + number)) for number in range(start, start + count)]
+    return [record_of(alert(end=NOON + number)) for number in range(start, start + count)]
 
 
 def drain(outbox: Outbox, name: str, most: int = 1000) -> list[str]:
-    found = []
-    while len(found) < most and (entry := outbox.head(name)) is not None:
-        found.append(entry.alert["id"])
+    ids = []
+    while len(ids) < most and (entry := outbox.head(name)) is not None:
+        ids.append(entry.alert["id"])
         outbox.done(name, entry)
-    return found
+    return ids
 
 
 def ids(alerts: list[dict]) -> list[str]:
@@ -32,10 +32,10 @@ def ids(alerts: list[dict]) -> list[str]:
 @given(
     sizes=st.lists(st.integers(1, 3), min_size=1, max_size=6),
     reads=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 4)), max_size=8),
-    at=st.integers(0, 60),
+    operation=st.integers(0, 60),
     torn=st.booleans(),
 )
-def test_killed_at_any_point_every_alert_comes_in_order_and_at_most_one_twice(sizes, reads, at, torn):
+def test_killed_at_any_point_every_alert_comes_in_order_and_at_most_one_twice(sizes, reads, operation, torn):
     """Each receiver has what it was told before the kill, perhaps one of it again, then the rest."""
     batches, start = [], 0
     for size in sizes:
@@ -47,7 +47,7 @@ def test_killed_at_any_point_every_alert_comes_in_order_and_at_most_one_twice(si
         folder = Path(name)
         outbox = Outbox(folder, {"a": True, "b": False}, keep=2)
         try:
-            with dying(at, torn):
+            with dying(operation, torn):
                 for number, batch in enumerate(batches):
                     latest = number
                     outbox.put(batch)

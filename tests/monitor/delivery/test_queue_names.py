@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import NOON, Killed, alert, dying, quick_disk, told
+from samples import NOON, Killed, alert, dying, quick_disk, record_of
 
 from aomg.monitor.config.secret import Secret, address
+from aomg.monitor.delivery.alertmanager import Alertmanager
+from aomg.monitor.delivery.command import Command
+from aomg.monitor.delivery.log import Log
 from aomg.monitor.delivery.notifier import Notifier
 from aomg.monitor.delivery.outbox import Outbox
 from aomg.monitor.delivery.queue_names import moved, names_of
-from aomg.monitor.delivery.receivers import Alertmanager, Command, Log, Webhook
+from aomg.monitor.delivery.webhook import Webhook
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 
@@ -21,7 +24,6 @@ quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 class Down:
     """A receiver that never answers."""
 
-    notified = frozenset({"firing", "resolved"})
     repeat_every = None
     patience = 3600.0
 
@@ -44,25 +46,25 @@ def outbox(folder: Path, *identities: str) -> Outbox:
 
 
 def waiting(box: Outbox, *identities: str) -> list[int]:
-    found = [box.waiting(name) for name in names(*identities)]
+    counts = [box.waiting(name) for name in names(*identities)]
     box.close()
-    return found
+    return counts
 
 
 def filled(folder: Path, *identities: str) -> None:
     """Two alerts wait for the first receiver, three for the others."""
     box = outbox(folder, *identities)
-    box.put([told(alert(end=NOON + number)) for number in range(3)])
+    box.put([record_of(alert(end=NOON + number)) for number in range(3)])
     first = names(*identities)[0]
     box.done(first, box.head(first))
     box.close()
 
 
 @given(st.permutations(["a", "b", "c", "d"]), st.integers(0, 4))
-def test_a_receiver_that_is_put_in_between_gets_nothing_that_waits_for_others(tmp_path_factory, order, at):
+def test_a_receiver_that_is_put_in_between_gets_nothing_that_waits_for_others(tmp_path_factory, order, place):
     folder = tmp_path_factory.mktemp("outbox")
     filled(folder, "a", "b", "c", "d")
-    changed = [*order[:at], "new", *order[at:]]
+    changed = [*order[:place], "new", *order[place:]]
     assert waiting(outbox(folder, *changed), *changed) == [{"new": 0, "a": 2}.get(who, 3) for who in changed]
 
 
@@ -80,7 +82,7 @@ def test_where_two_are_gone_and_two_are_new_nobody_gets_what_waited_for_another(
 def test_a_mended_webhook_does_not_take_what_waits_for_a_log(tmp_path):
     log, hook = Down("alerts.log", "log"), Down("http://a", "webhook")
     box = Outbox(tmp_path, dict.fromkeys(names_of([log]), False))
-    box.put([told(alert())])
+    box.put([record_of(alert())])
     box.close()
     box = Outbox(tmp_path, dict.fromkeys(names_of([hook]), False))
     assert [box.waiting(name) for name in names_of([hook])] == [0]
@@ -94,9 +96,9 @@ def test_what_waits_for_a_receiver_that_was_taken_out_is_recorded_once(tmp_path,
         Notifier(tmp_path, []).close(0)
     lines = [json.loads(line) for line in (tmp_path / "undelivered.jsonl").read_text().splitlines()]
     mine = [line for line in lines if line["receiver"] == gone]
-    assert [line["alert"]["id"] for line in mine] == [told(alert(end=NOON + number))["id"] for number in (1, 2)]
-    assert len(lines) == 5 and {line["reason"] for line in lines} == {"the receiver is no longer in the configuration"}
-    assert f"{gone} is gone; 2 alerts" in caplog.text
+    assert [line["alert"]["id"] for line in mine] == [record_of(alert(end=NOON + number))["id"] for number in (1, 2)]
+    assert len(lines) == 5 and {line["reason"] for line in lines} == {"the receiver is no longer configured"}
+    assert f"{gone} is no longer configured; its 2 waiting alerts" in caplog.text
     assert not list(tmp_path.glob("webhook*"))
 
 
@@ -110,17 +112,17 @@ def test_queues_that_were_called_by_their_place_are_taken_over(tmp_path):
     assert not list(tmp_path.glob("webhook-[12].*"))
 
 
-@pytest.mark.parametrize("at", range(8))
-def test_killed_while_it_takes_over_it_loses_nothing(tmp_path, at):
+@pytest.mark.parametrize("operation", range(8))
+def test_killed_while_it_takes_over_it_loses_nothing(tmp_path, operation):
     box = outbox(tmp_path, "a", "b")
-    box.put([told(alert(podset="1")), told(alert(podset="2"))])
+    box.put([record_of(alert(podset="1")), record_of(alert(podset="2"))])
     for name in names("a"):
         box.done(name, box.head(name))
         box.done(name, box.head(name))
-    box.put([told(alert(podset="3"))])
+    box.put([record_of(alert(podset="3"))])
     box.close()
     try:
-        with dying(at):
+        with dying(operation):
             outbox(tmp_path, "new", "b").close()
     except Killed:
         pass
@@ -151,17 +153,19 @@ def test_names_tell_what_they_are_and_no_secret(tmp_path):
         Command(["sh", "page.sh", "{{ $id }}"]),
         Log(tmp_path / "alerts.log"),
     ]
-    found = names_of(receivers)
-    assert list(found.values()) == receivers
-    assert not any("hunter2" in name for name in found) and all(re.fullmatch(r"[\w-]{1,80}", name) for name in found)
-    called = [re.sub(r"-[0-9a-f]{8}(?=$|-)", "", name) for name in found]
+    by_name = names_of(receivers)
+    assert list(by_name.values()) == receivers
+    assert not any("hunter2" in name for name in by_name) and all(
+        re.fullmatch(r"[\w-]{1,80}", name) for name in by_name
+    )
+    called = [re.sub(r"-[0-9a-f]{8}(?=$|-)", "", name) for name in by_name]
     assert called[2:5] == ["command-sh", "command-sh-page-sh", "command-sh-page-sh-2"]
     assert called[0] == "alertmanager-127-0-0-1-9093"
 
 
 @given(st.lists(st.text("ab-/. ", max_size=60), max_size=8))
 def test_every_receiver_has_a_name_of_its_own_and_keeps_it(identities):
-    found = names(*identities)
-    assert len(found) == len(set(found)) == len(identities)
-    assert moved(found, found) == {}
-    assert all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in found)
+    queue_names = names(*identities)
+    assert len(queue_names) == len(set(queue_names)) == len(identities)
+    assert moved(queue_names, queue_names) == {}
+    assert all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in queue_names)

@@ -7,14 +7,17 @@ import time
 import urllib.request
 
 import pytest
-from listening import HANG_UP, SLOW, listening
-from made import MINUTE, NOON, alert, quick_disk, told
+from http_listener import HANG_UP, SLOW, listening
 from programs import ALERTMANAGER, needs
+from samples import MINUTE, NOON, alert, quick_disk, record_of
 
 from aomg.monitor.config.secret import Secret
+from aomg.monitor.delivery.alertmanager import Alertmanager
 from aomg.monitor.delivery.base import NotDelivered
+from aomg.monitor.delivery.command import Command
+from aomg.monitor.delivery.log import Log
 from aomg.monitor.delivery.notifier import Notifier
-from aomg.monitor.delivery.receivers import Alertmanager, Command, Log, Webhook
+from aomg.monitor.delivery.webhook import Webhook
 from aomg.monitor.errors import ConfigError
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
@@ -28,7 +31,7 @@ def no_proxy(monkeypatch):
 
 def failure(receiver, one=None) -> NotDelivered:
     with pytest.raises(NotDelivered) as caught:
-        receiver.deliver(told(one or alert()))
+        receiver.deliver(record_of(one or alert()))
     assert caught.value.__cause__ is None, "a cause would show the address in a traceback"
     return caught.value
 
@@ -49,8 +52,8 @@ def test_only_an_answer_about_the_alert_itself_is_final(answer, final):
         error = failure(Webhook(receiver.url))
     assert error.final == final and f"answered {answer}" in str(error)
     somebody_has_to_mend_it = answer in (401, 403, 404, 405, 407, 410, 302)
-    assert error.mend == somebody_has_to_mend_it
-    assert ("mend them and start again" in str(error)) == (somebody_has_to_mend_it and answer != 302)
+    assert error.needs_fix == somebody_has_to_mend_it
+    assert ("fix them and restart" in str(error)) == (somebody_has_to_mend_it and answer != 302)
 
 
 def test_a_receiver_may_ask_for_time():
@@ -60,8 +63,8 @@ def test_a_receiver_may_ask_for_time():
 
 def test_no_answer_and_no_receiver_are_failures_that_may_pass():
     with listening(lambda number: HANG_UP if number else SLOW) as receiver:
-        assert "no answer in time" in str(failure(Webhook(receiver.url, timeout=0.2)))
-        assert "closed without an answer" in str(failure(Webhook(receiver.url)))
+        assert "no response in time" in str(failure(Webhook(receiver.url, timeout=0.2)))
+        assert "closed without a response" in str(failure(Webhook(receiver.url)))
         url = receiver.url
     error = failure(Webhook(url, timeout=2))
     assert "Connection refused" in str(error) and not error.final
@@ -81,12 +84,12 @@ def test_user_info_becomes_a_header_and_no_secret_is_ever_shown():
     with listening(lambda number: 400, body=" ".join(secrets).encode()) as receiver:
         url = receiver.url.replace("http://", "http://me:hunter2@") + "/hooks/Zm9vYmFyYmF6cXV4MTIz?token=s3cr3t"
         hook = Webhook(url, {"X-Key": Secret("T0KEN")}, timeout=2)
-        said = [str(failure(hook)), repr(hook)]
+        messages = [str(failure(hook)), repr(hook)]
         (heard,) = receiver.heard
         assert heard.headers["Authorization"] == "Basic bWU6aHVudGVyMg==" and heard.headers["X-Key"] == "T0KEN"
         assert heard.path == "/hooks/Zm9vYmFyYmF6cXV4MTIz?token=s3cr3t"
-    said.append(str(failure(hook)))
-    assert "hooks/***" in said[1] and all(secret not in text for secret in secrets for text in said)
+    messages.append(str(failure(hook)))
+    assert "hooks/***" in messages[1] and all(secret not in text for secret in secrets for text in messages)
 
 
 def test_what_is_shown_of_an_address_tells_which_it_is():
@@ -108,10 +111,10 @@ def test_an_address_that_is_none_is_refused_without_being_shown():
 def test_alertmanager_is_told_labels_annotations_and_times():
     with listening() as receiver:
         manager = Alertmanager(receiver.url + "/")
-        manager.deliver(told(alert("firing", podset="17", end=NOON - 10**15)))
-        manager.deliver(told(alert("resolved", podset="17", end=NOON - 10**15 + MINUTE)))
-        manager.deliver(told(alert("resolved", end=4_000_000_000_000_000)))  # event time is ahead of the clock
-        manager.repeat([told(alert(podset=str(number))) for number in range(250)])
+        manager.deliver(record_of(alert("firing", podset="17", end=NOON - 10**15)))
+        manager.deliver(record_of(alert("resolved", podset="17", end=NOON - 10**15 + MINUTE)))
+        manager.deliver(record_of(alert("resolved", end=4_000_000_000_000_000)))  # event time is ahead of the clock
+        manager.repeat([record_of(alert(podset=str(number))) for number in range(250)])
     assert {one.path for one in receiver.heard} == {"/api/v2/alerts"}
     (firing,), (resolved,), (ahead,) = (one.json for one in receiver.heard[:3])
     assert firing["labels"] == {
@@ -181,10 +184,10 @@ def test_a_command_gets_the_alert_on_its_input_and_no_secrets(tmp_path, monkeypa
         f"import sys, os, json; json.dump([sys.argv[1:], sys.stdin.read(), dict(os.environ)], open({str(out)!r}, 'w'))"
     )
     command = Command([*script(tmp_path, text), "{{ $alert }}: {{$labels.podset}}", "$(reboot) ; {{ $transition }}"])
-    command.deliver(told(alert()))
+    command.deliver(record_of(alert()))
     arguments, given, environment = json.loads(out.read_text())
     assert arguments == ["SwitchFault: 17", "$(reboot) ; firing"]
-    assert json.loads(given) == json.loads(json.dumps(told(alert())))
+    assert json.loads(given) == json.loads(json.dumps(record_of(alert())))
     assert "KAFKA_PASSWORD" not in environment and environment["LC_TIME"] == "C" and "PATH" in environment
 
 
@@ -192,16 +195,16 @@ def test_telemetry_cannot_become_an_option_of_the_command(tmp_path):
     out = tmp_path / "out"
     text = f"import sys, json; json.dump(sys.argv[1:], open({str(out)!r}, 'w'))"
     arguments = [*script(tmp_path, text), "{{ $labels.podset }}", "--podset={{ $labels.podset }}", "{{ $labels.no }}"]
-    Command(arguments).deliver(told(alert(podset="--delete\x00all")))
+    Command(arguments).deliver(record_of(alert(podset="--delete\x00all")))
     assert json.loads(out.read_text()) == [" --delete\ufffdall", "--podset=--delete\ufffdall", ""]
 
 
 def test_a_command_that_fails_or_does_not_end_is_told_so(tmp_path):
     failing = Command([*script(tmp_path, "import sys; print('no desk', file=sys.stderr); sys.exit(3)"), "hunter2"])
-    assert str(failure(failing)).endswith("ended with code 3: no desk") and "hunter2" not in str(failure(failing))
+    assert str(failure(failing)).endswith("exited with code 3: no desk") and "hunter2" not in str(failure(failing))
     mark = tmp_path / "mark"
     text = f"import os, time; os.fork() and open({str(mark)!r}, 'w').write(str(os.getpgid(0))); time.sleep(60)"
-    assert "took longer than 1 s and was ended" in str(failure(Command(script(tmp_path, text), timeout=1)))
+    assert "took longer than 1 s and was killed" in str(failure(Command(script(tmp_path, text), timeout=1)))
     if mark.exists():  # on a busy machine it may not have come so far
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
@@ -217,10 +220,10 @@ def test_a_command_that_fails_or_does_not_end_is_told_so(tmp_path):
 def test_commands_that_cannot_run_are_refused_at_once():
     with pytest.raises(ConfigError, match="must be a list"):
         Command("rm -rf")
-    with pytest.raises(ConfigError, match="'no-such-program' is not found; install it"):
+    with pytest.raises(ConfigError, match="'no-such-program' was not found; install it"):
         Command(["no-such-program"])
     for place in ("{{ $value }}", "{{ $labels }}", "{{ $alert.name }}"):
-        with pytest.raises(ConfigError, match="is unknown in a command; there are"):
+        with pytest.raises(ConfigError, match="is unknown in a command; the values are"):
             Command(["true", place])
 
 
@@ -230,10 +233,10 @@ def test_commands_that_cannot_run_are_refused_at_once():
 def test_the_log_has_a_line_for_each_alert(tmp_path):
     file = tmp_path / "logs" / "alerts.log"
     log = Log(file)
-    log.deliver(told(alert(annotations={"summary": "line\nbreak \x1b[31m"})))
+    log.deliver(record_of(alert(annotations={"summary": "line\nbreak \x1b[31m"})))
     with file.open("a") as raw:
         raw.write("torn")
-    log.deliver(told(alert("resolved")))
+    log.deliver(record_of(alert("resolved")))
     first, torn, second = file.read_text().splitlines()
     assert first == (
         f"2026-11-16T12:00:00Z firing SwitchFault {{podset=17, severity=page}} line break  [31m id={alert().id}"

@@ -6,15 +6,15 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import MINUTE, NAMES, NOON, alert, quick_disk, row, table
 from rich.console import Console
+from samples import MINUTE, NAMES, NOON, alert, quick_disk, row, table
 
 from aomg import numbers
 from aomg.monitor.results import display, ranking
 from aomg.monitor.results.display import show, sparkline
 from aomg.monitor.results.ranking import ranked
 from aomg.monitor.results.reader import ResultsError, newest_batch, read
-from aomg.monitor.sinks.base import ConsoleSink
+from aomg.monitor.sinks.console import ConsoleSink
 from aomg.monitor.sinks.parquet import ParquetSink
 from aomg.monitor.sinks.result_rows import records, stored
 from aomg.times import time_text
@@ -73,11 +73,11 @@ def test_keys_are_ranked_as_one_would_by_hand(cells, by, most):
         if value is not None and math.isfinite(value):
             before = keys.setdefault(key, {}).get(NOON + end * MINUTE, 0.0)
             keys[key][NOON + end * MINUTE] = max(before, value)
-    found = ranked(stored_rows, by, "p99", most)
-    assert found.keys == len(keys) and len(found.first) == min(len(keys), most or len(keys))
+    ranking = ranked(stored_rows, by, "p99", most)
+    assert ranking.keys == len(keys) and len(ranking.first) == min(len(keys), most or len(keys))
     order = sorted((max(series.values()) for series in keys.values()), reverse=True)
-    assert [one.worst["estimates"]["p99"]["value"] for one in found.first] == order[:most]
-    for one in found.first:
+    assert [one.worst["estimates"]["p99"]["value"] for one in ranking.first] == order[:most]
+    for one in ranking.first:
         key = tuple(one.labels[name] for name in labels)
         assert list(one.labels) == labels and {name: one.worst["labels"][name] for name in labels} == one.labels
         assert [(end, value) for end, value, _, _ in one.series] == sorted(keys[key].items())
@@ -91,8 +91,8 @@ def test_of_many_keys_only_those_that_are_shown_are_written_out(tmp_path, monkey
         sink.write(minute, table(*(row((str(key),), NOON + minute * MINUTE, p99=float(key)) for key in range(300))))
     written = []
     monkeypatch.setattr(ranking, "records", lambda rows: written.append(len(rows)) or records(rows))
-    told = json.loads(printed(show, tmp_path, most=2, as_json=True))[0]
-    assert (told["keys"], [one["labels"]["podset"] for one in told["worst_first"]]) == (300, ["299", "298"])
+    document = json.loads(printed(show, tmp_path, most=2, as_json=True))[0]
+    assert (document["keys"], [one["labels"]["podset"] for one in document["worst_first"]]) == (300, ["299", "298"])
     assert sum(written) == 2
 
 
@@ -101,13 +101,15 @@ def test_unless_asked_for_more_it_is_the_last_day_and_that_is_said(tmp_path):
     for day, p99 in ((0, 9000.0), (2, 2000.0), (3, 1000.0)):
         sink.write(day, table(row(end=NOON + day * 1440 * MINUTE, p99=p99)))
     last = "2026-11-19T12:00:00Z"
-    assert f"windows that end {last} to {last}" in printed(show, tmp_path)
-    assert "the last 24 hours up to the newest window; --last 7d shows more of them" in printed(show, tmp_path)
-    told = json.loads(printed(show, tmp_path, as_json=True))[0]
-    assert (told["first_end"], told["last_end"]) == (last, last)
+    assert f"windows ending {last} to {last}" in printed(show, tmp_path)
+    assert "only the last 24 hours up to the newest window; use --last 7d to read further back" in printed(
+        show, tmp_path
+    )
+    document = json.loads(printed(show, tmp_path, as_json=True))[0]
+    assert (document["first_end"], document["last_end"]) == (last, last)
     more = printed(show, tmp_path, last=timedelta(days=7))
-    assert f"windows that end 2026-11-16T12:00:00Z to {last}" in more and "24 hours" not in more
-    with pytest.raises(ResultsError, match=r"podset=2 in the 1d up to the newest; .*ask for more time"):
+    assert f"windows ending 2026-11-16T12:00:00Z to {last}" in more and "24 hours" not in more
+    with pytest.raises(ResultsError, match=r"podset=2 in the 1d up to the newest window; .*read further back"):
         printed(show, tmp_path, labels={"podset": "2"})
 
 
@@ -162,7 +164,7 @@ def test_a_quantile_may_be_written_in_many_ways(results, name):
 def test_the_table_has_values_intervals_and_a_line_over_time(results):
     text = printed(show, results, "inbound", ["podset"], last=timedelta(hours=2))
     lines = text.splitlines()
-    assert lines[0].startswith("inbound: worst keys by p99, windows that end 2026-11-16T12:00:00Z to 2026-11-16T12:03")
+    assert lines[0].startswith("inbound: worst keys by p99, windows ending 2026-11-16T12:00:00Z to 2026-11-16T12:03")
     assert lines[1].split()[:3] == ["podset", "p50", "p99"]
     first = next(line for line in lines if line.startswith("1 "))
     assert "6,000" in first and "1,000" in first and " 12:02:00 " in first and first.rstrip().endswith("▂▂█▂")
@@ -179,8 +181,8 @@ def test_no_value_is_shown_outside_of_its_interval(tmp_path):
     ParquetSink(tmp_path, NAMES).write(0, table(narrow(193.96, 193.9, 193.98)))
     lines = printed(show, tmp_path).splitlines()
     assert lines[2].split()[1] == "193.96" and lines[3].split() == ["193.9..193.98"]
-    told = json.loads(printed(show, tmp_path, as_json=True))[0]["worst_first"][0]
-    assert told["worst"]["estimates"]["p99"] | {"method": None} == {
+    document = json.loads(printed(show, tmp_path, as_json=True))[0]["worst_first"][0]
+    assert document["worst"]["estimates"]["p99"] | {"method": None} == {
         "value": 193.96, "low": 193.9, "high": 193.98, "method": None,
     }  # fmt: skip
 
@@ -198,9 +200,9 @@ def test_every_query_has_its_table_and_only_so_many_keys(results):
 
 
 def test_machines_get_json(results):
-    told = json.loads(printed(show, results, "inbound", as_json=True, most=1, width=40))
-    assert told[0]["query"] == "inbound" and told[0]["quantile"] == "p99" and told[0]["keys"] == 4
-    (worst,) = told[0]["worst_first"]
+    documents = json.loads(printed(show, results, "inbound", as_json=True, most=1, width=40))
+    assert documents[0]["query"] == "inbound" and documents[0]["quantile"] == "p99" and documents[0]["keys"] == 4
+    (worst,) = documents[0]["worst_first"]
     assert worst["labels"] == {"podset": "1"} and len(worst["series"]) == 4
     assert worst["series"][2] == {"end": "2026-11-16T12:02:00Z", "value": 6000.0, "low": 5940.0, "high": 6060.0}
 
@@ -208,7 +210,7 @@ def test_machines_get_json(results):
 def test_an_unknown_label_or_quantile_is_an_error_with_a_suggestion(results):
     with pytest.raises(ResultsError, match=r"no result has a label 'podest'; did you mean podset\?"):
         printed(show, results, "inbound", by=["podest"])
-    with pytest.raises(ResultsError, match=r"hold no 'p99.9'; did you mean p99\? there are p50, p99"):
+    with pytest.raises(ResultsError, match=r"have no 'p99.9'; did you mean p99\? there are p50, p99"):
         printed(show, results, quantile="p99.9")
 
 
@@ -240,14 +242,14 @@ def test_the_console_has_a_line_for_each_result_and_alert():
 @given(st.integers(30, 200), st.integers(1, 5), st.integers(0, 5), st.booleans(), st.data())
 def test_a_number_is_shown_whole_or_not_at_all_however_narrow_the_terminal(width, quantiles, shares, wide, data):
     """A number that is cut reads as another one: 56… is no p99 of 566.5."""
-    names = [f"p{50 + at}" for at in range(quantiles)] + [f"below_{at}00" for at in range(shares)]
+    names = [f"p{50 + number}" for number in range(quantiles)] + [f"below_{number}00" for number in range(shares)]
     parts = [
         {"name": name, "value": value, "low": value * 0.999 if wide else value, "high": value, "method": None}
         for name, value in ((name, data.draw(st.floats(1e-12, 1e15))) for name in names)
     ]
     estimates = {one["name"]: one for one in parts}
     worst = {"estimates": estimates, "end": time_text(NOON), "burst": False, "count": 1_234}
-    key = display.Ranked("q", {"podset": "checkout"}, worst, [(NOON, 1.0, 1.0, 1.0)])
+    key = display.RankedKey("q", {"podset": "checkout"}, worst, [(NOON, 1.0, 1.0, 1.0)])
     shown, left_out = display._table(names[0], [key], (NOON, NOON), width)
     text = printed(lambda console: console.print(shown), width=max(width, 100))
     texts = {one["name"]: numbers.number_texts(one["value"], one["low"], one["high"]) for one in parts}
@@ -268,10 +270,10 @@ def test_a_query_without_the_estimate_is_named_and_the_others_are_shown(tmp_path
     assert "worst keys by below_250" in text and "pairs has no below_250" in text
     (only,) = json.loads(printed(show, tmp_path / "results", quantile="below_250", as_json=True))
     assert only["quantile"] == "below_250"
-    with pytest.raises(ResultsError, match=r"these results hold no 'p33'; .*there are below_250, p50, p99"):
+    with pytest.raises(ResultsError, match=r"these results have no 'p33'; .*there are below_250, p50, p99"):
         printed(show, tmp_path / "results", quantile="p33")
 
 
 def test_what_there_is_no_room_for_is_named(results):
     assert "no room for" not in printed(show, results, width=160)
-    assert "no room for p50: use a wider terminal" in printed(show, results, query="pairs", width=40)
+    assert "too narrow for p50; use a wider" in printed(show, results, query="pairs", width=40)

@@ -18,9 +18,9 @@ BOTH = queries(query(), query("outbound"))
 SERVERS = queries(query(labels=("podset", "server")), query("outbound", labels=("podset", "server")))
 
 
-def judged(config, asked, *, end=10 * MINUTE, seen=None, **tables):
+def judged(config, by_name, *, end=10 * MINUTE, seen=None, **tables):
     """The verdict of a rule on rows given as query={label: {...}}."""
-    built = build(config, asked)
+    built = build(config, by_name)
     windows = {name: rows(end, table, name) for name, table in tables.items()}
     return built.judge(end, built.joined(windows), seen or {})
 
@@ -42,10 +42,10 @@ def test_a_podset_that_is_slow_in_both_directions_is_found_and_one_that_is_slow_
 
 
 def test_rows_are_joined_by_the_names_of_their_labels_not_by_their_order():
-    asked = queries(query(labels=("cluster", "server")), query("load", labels=("server", "cluster"), unit=None))
+    by_name = queries(query(labels=("cluster", "server")), query("load", labels=("server", "cluster"), unit=None))
     verdict = judged(
         rule("inbound.p99 > 4ms and load.p99 > 0.9"),
-        asked,
+        by_name,
         inbound={("east", "1"): {"p99": 5000.0}, ("west", "1"): {"p99": 5000.0}},
         load={("1", "east"): {"p99": 0.95}, ("1", "west"): {"p99": 0.5}},
     )
@@ -131,16 +131,16 @@ def test_when_every_server_of_a_podset_is_slow_in_both_directions_its_switch_is_
 
 
 def test_a_performance_crisis_is_declared_when_a_tenth_of_the_machines_violates_any_limit():
-    asked = queries(
+    by_name = queries(
         query("latency", labels=("machine",), quantiles=("0.999",)), query("load", labels=("machine",), unit=None)
     )
     config = rule("latency.p99_9 > 200ms or load.p99 > 0.9", kind="fleet", share=0.1, of=())
 
     def crisis(slow, busy):
         names = [f"m{n}" for n in range(70)]
-        latency = {name: {"p99_9": 250_000.0 if at < slow else 1_000.0} for at, name in enumerate(names)}
-        load = {name: {"p99": 0.95 if at >= 70 - busy else 0.5} for at, name in enumerate(names)}
-        return holding(judged(config, asked, latency=latency, load=load))
+        latency = {name: {"p99_9": 250_000.0 if index < slow else 1_000.0} for index, name in enumerate(names)}
+        load = {name: {"p99": 0.95 if index >= 70 - busy else 0.5} for index, name in enumerate(names)}
+        return holding(judged(config, by_name, latency=latency, load=load))
 
     assert crisis(4, 3) == {()}
     assert crisis(4, 2) == set()
@@ -150,19 +150,19 @@ def test_a_performance_crisis_is_declared_when_a_tenth_of_the_machines_violates_
 def test_a_share_is_reached_exactly_when_it_is_written_so():
     """7 % of 100 are 7, though 0.07 * 100 is more than that in doubles."""
     config = rule("p99 > 4ms", kind="fleet", share=0.07, of=("podset",))
-    asked = queries(query(labels=("podset", "server")))
-    assert holding(judged(config, asked, inbound=servers(7, 93))) == {("7",)}
-    assert holding(judged(config, asked, inbound=servers(6, 94))) == set()
+    by_name = queries(query(labels=("podset", "server")))
+    assert holding(judged(config, by_name, inbound=servers(7, 93))) == {("7",)}
+    assert holding(judged(config, by_name, inbound=servers(6, 94))) == set()
 
 
 def test_a_fleet_is_certain_by_its_certain_members_alone_and_possible_by_the_possible_ones():
-    asked = queries(query(labels=("podset", "server")))
+    by_name = queries(query(labels=("podset", "server")))
     config = rule("p99 > 4ms", kind="fleet", share=0.5, of=("podset",))
-    verdict = judged(config, asked, inbound=servers(4, 4, fuzzy=2))
+    verdict = judged(config, by_name, inbound=servers(4, 4, fuzzy=2))
     assert holding(verdict) == set() and holding(verdict, POSSIBLE) == {("7",)}
     assert verdict.evidence(0).quantities == {"share": (0.4, 0.4, 0.6)}
     assert verdict.evidence(0).fleet.violating == 4
-    possible = judged(dataclasses.replace(config, when="possible"), asked, inbound=servers(4, 4, fuzzy=2))
+    possible = judged(dataclasses.replace(config, when="possible"), by_name, inbound=servers(4, 4, fuzzy=2))
     assert possible.evidence(0).fleet.violating == 6
 
 
@@ -170,11 +170,11 @@ def test_a_fleet_is_certain_by_its_certain_members_alone_and_possible_by_the_pos
     "silent, fires, total", [("ignore", False, 3), ("violating", True, 10), ("healthy", False, 10)]
 )
 def test_machines_that_fell_silent_count_as_the_rule_says(silent, fires, total):
-    asked = queries(query(labels=("podset", "server")))
+    by_name = queries(query(labels=("podset", "server")))
     config = rule("p99 > 4ms", kind="fleet", share=0.7, of=("podset",), silent=silent)
-    before = judged(config, asked, inbound=servers(0, 10))
+    before = judged(config, by_name, inbound=servers(0, 10))
     assert holding(before) == set()
-    now = judged(config, asked, end=11 * MINUTE, seen=before.seen, inbound=servers(0, 3))
+    now = judged(config, by_name, end=11 * MINUTE, seen=before.last_seen, inbound=servers(0, 3))
     assert holding(now) == ({("7",)} if fires else set())
     report = now.evidence(0).fleet
     assert (report.total, report.silent) == (total, total - 3)
@@ -182,22 +182,22 @@ def test_machines_that_fell_silent_count_as_the_rule_says(silent, fires, total):
 
 
 def test_a_silent_machine_is_forgotten_after_as_long_as_the_rule_remembers():
-    asked = queries(query(labels=("podset", "server")))
+    by_name = queries(query(labels=("podset", "server")))
     config = rule("p99 > 4ms", kind="fleet", share=0.5, of=("podset",), silent="violating", remember=5 * MINUTE)
-    seen = judged(config, asked, end=10 * MINUTE, inbound=servers(0, 4)).seen
+    seen = judged(config, by_name, end=10 * MINUTE, inbound=servers(0, 4)).last_seen
     for end, total in [(14, 4), (15, 4), (16, 1)]:
-        verdict = judged(config, asked, end=end * MINUTE, seen=seen, inbound=servers(0, 1))
+        verdict = judged(config, by_name, end=end * MINUTE, seen=seen, inbound=servers(0, 1))
         assert verdict.evidence(0).fleet.total == total
-        assert len(verdict.seen) == total
-        seen = verdict.seen
+        assert len(verdict.last_seen) == total
+        seen = verdict.last_seen
 
 
 def test_a_machine_with_too_few_events_to_judge_is_silent():
-    asked = queries(query(labels=("podset", "server")))
+    by_name = queries(query(labels=("podset", "server")))
     config = rule("p99 > 4ms", kind="fleet", share=0.5, of=("podset",), min_count=100)
     table = servers(1, 1)
     table["7", "s99"] = {"p99": 3000.0, "count": 99}
-    assert judged(config, asked, inbound=table).evidence(0).fleet.total == 2
+    assert judged(config, by_name, inbound=table).evidence(0).fleet.total == 2
 
 
 members = st.dictionaries(
@@ -208,9 +208,9 @@ members = st.dictionaries(
 
 @given(members, st.integers(1, 100), st.sampled_from(["certain", "possible"]))
 def test_a_fleet_is_judged_as_one_would_count_by_hand(table, percent, when):
-    asked = queries(query(labels=("podset", "server")))
+    by_name = queries(query(labels=("podset", "server")))
     config = rule("p99 > 4ms", kind="fleet", share=percent / 100, of=("podset",), when=when)
-    verdict = judged(config, asked, inbound={key: {"p99": bounds} for key, bounds in table.items()})
+    verdict = judged(config, by_name, inbound={key: {"p99": bounds} for key, bounds in table.items()})
     assert set(verdict.labels) == {(podset,) for podset, _ in table}
     for row, (podset,) in enumerate(verdict.labels):
         ours = [bounds for (fleet, _), bounds in table.items() if fleet == podset]
@@ -232,11 +232,11 @@ def test_a_target_tells_what_is_left_to_its_limit_with_an_interval():
     table = {"a": {"p99": (140_000.0, 150_000.0, 160_000.0)}, "b": {"p99": 250_000.0}, "c": {"p99": 1.0, "count": 3}}
     judge = Judge([build(target(min_count=10), queries())], queries())
     [room] = judge.headrooms({"inbound": [rows(MINUTE, table)]})
-    told = {record["labels"]["podset"]: record for record in room.records()}
-    assert set(told) == {"a", "b"}
-    assert told["a"]["headroom"] == pytest.approx([0.2, 0.25, 0.3])
-    assert told["b"]["headroom"] == pytest.approx([-0.25] * 3)
-    assert (told["a"]["target"], told["a"]["end"]) == ("checkout", "1970-01-01T00:01:00Z")
+    records = {record["labels"]["podset"]: record for record in room.records()}
+    assert set(records) == {"a", "b"}
+    assert records["a"]["headroom"] == pytest.approx([0.2, 0.25, 0.3])
+    assert records["b"]["headroom"] == pytest.approx([-0.25] * 3)
+    assert (records["a"]["target"], records["a"]["end"]) == ("checkout", "1970-01-01T00:01:00Z")
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=4, max_size=4).map(sorted))
@@ -254,34 +254,37 @@ def test_the_headroom_of_the_exact_quantile_lies_in_the_interval(bounds):
 MIXED = queries(query(), query("outbound", labels=("src",)), query("counted", labels=("podset",), size=100, period=10))
 REFUSED = [
     (rule("inbound.p99 > outbound.p99"), "cannot be joined; give both the same label names with by: {label: column}"),
-    (rule("p99 > 1", query="inbuond"), "there is no query 'inbuond'; there are inbound, outbound, counted"),
+    (rule("p99 > 1", query="inbuond"), "there is no query 'inbuond'; the queries are inbound, outbound, counted"),
     (rule("p95 > 1", query="inbound"), "add 0.95 to quantiles of inbound"),
-    (rule("counted.p99 > 1"), "query counted counts elements; rules need windows of time"),
-    (rule("inbound.p99 > 1", labels={"podset": "x"}), "the label 'podset' is taken"),
-    (rule("inbound.p99 > 1", labels={"alertname": "x"}), "the label 'alertname' is taken"),
-    (rule("inbound.p99 > 1", labels={"by": "{{ $value }}"}), "labels are fixed"),
+    (rule("counted.p99 > 1"), "query counted counts its windows in events; rules need windows of time"),
+    (rule("inbound.p99 > 1", labels={"podset": "x"}), "the label 'podset' is in use"),
+    (rule("inbound.p99 > 1", labels={"alertname": "x"}), "the label 'alertname' is in use"),
+    (rule("inbound.p99 > 1", labels={"by": "{{ $value }}"}), "only annotations may have templates"),
     (
         rule("inbound.p99 > 1", annotations={"a": "{{ $labels.rack }}"}),
-        "no such label in {{ $labels.rack }}; there are podset",
+        "unknown label in {{ $labels.rack }}; the labels are podset",
     ),
-    (rule("inbound.p99 > 1", annotations={"a": "{{ $valu }}"}), "no such value in {{ $valu }}"),
-    (rule("inbound.p99 > 1", annotations={"a": "{{ $members }}"}), "no such value in {{ $members }}"),
+    (rule("inbound.p99 > 1", annotations={"a": "{{ $valu }}"}), "unknown value in {{ $valu }}"),
+    (rule("inbound.p99 > 1", annotations={"a": "{{ $members }}"}), "unknown value in {{ $members }}"),
     (rule("inbound.p99 > 1", annotations={"a": "{{ inbound.p95 }}"}), "add 0.95 to quantiles of inbound"),
     (rule("inbound.p99 > 1", annotations={"a": "{{ outbound.p99 }}"}), "unknown query 'outbound'"),
     (rule("inbound.p99 > 1", kind="fleet", share=0.1, of=("podset",)), "of names all labels"),
-    (rule("inbound.p99 > 1", kind="fleet", share=0.1, of=("rack",)), "'rack', which is no label; there are podset"),
+    (
+        rule("inbound.p99 > 1", kind="fleet", share=0.1, of=("rack",)),
+        "'rack', which is not a label; the labels are podset",
+    ),
     (rule("inbound.p99 > 1", kind="fleet", share=0.0), "share must be more than 0%"),
     (
         rule("inbound.p99 > 1", kind="fleet", share=0.1, annotations={"a": "{{ p99 }}"}),
         "a fleet has no single quantity",
     ),
-    (target(), "'p99' may be of any query; write inbound.p99"),
+    (target(), "'p99' needs a query; write inbound.p99"),
     (
         dataclasses.replace(target(), query="inbound", at_most="fast"),
-        "'fast' is no limit; write a number or a duration",
+        "'fast' is not a limit; write a number or a duration",
     ),
     (dataclasses.replace(target(), query="inbound", at_most="0ms"), "headroom needs a limit above zero"),
-    (dataclasses.replace(target(), query="inbound", quantile="burst"), "'burst' is no quantity"),
+    (dataclasses.replace(target(), query="inbound", quantile="burst"), "'burst' is not a quantity"),
 ]
 
 

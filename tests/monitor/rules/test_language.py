@@ -29,17 +29,17 @@ NAMES = ("inbound.p50", "inbound.p99", "outbound.p99")
 TWO = queries(query(unit=None), query("outbound", unit=None))
 
 
-def truth(text, asked=None, least=0, **tables):
+def truth(text, by_name=None, least=0, **tables):
     """The truth of a condition on rows given as query={label: {...}}, by label: (certain, point, possible)."""
-    asked = asked or queries()
+    by_name = by_name or queries()
     windows = {name: rows(MINUTE, table, name) for name, table in tables.items()}
-    joined = Joined(("podset",), dict.fromkeys(asked, ("podset",)), windows)
-    holds = parse(text, asked).truth(Sufficient(joined, least)).holds
+    joined = Joined(("podset",), dict.fromkeys(by_name, ("podset",)), windows)
+    holds = parse(text, by_name).truth(Sufficient(joined, least)).holds
     return {label[0]: tuple(holds[:, row].tolist()) for row, label in enumerate(joined.labels)}
 
 
-def one(text, asked=None, **quantities):
-    return truth(text, asked, inbound={"a": quantities})["a"]
+def one(text, by_name=None, **quantities):
+    return truth(text, by_name, inbound={"a": quantities})["a"]
 
 
 # -- certain and possible ----------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_with_exact_values_and_no_rounding_all_three_truths_agree(tree, bounds, 
     values = {"inbound.burst": burst, **dict(zip(NAMES, map(Fraction, whole), strict=True))}
     assume(all("." not in name or name in values for name in names_in(tree)))
     try:
-        told = truth(
+        truths_of_rows = truth(
             written(tree),
             TWO,
             inbound={"a": {"p50": whole[0], "p99": whole[1], "burst": burst}},
@@ -190,7 +190,7 @@ def test_with_exact_values_and_no_rounding_all_three_truths_agree(tree, bounds, 
         assume(False)
     largest = 20 ** written(tree).count("*") * 100 ** (1 + written(tree).count("*"))
     assume(largest < 2**50)
-    assert told["a"] == (exact(tree, values),) * 3
+    assert truths_of_rows["a"] == (exact(tree, values),) * 3
 
 
 ends = st.sampled_from([0.0, 1.0, -1.0, 0.1, 1e308, 5e-324, 2.0**53]) | st.floats(-1e3, 1e3) | st.floats(-1e308, 1e308)
@@ -204,8 +204,8 @@ open_spans = st.tuples(spans, st.booleans(), st.booleans()).map(
 @given(st.sampled_from("+-*/"), open_spans, open_spans, st.lists(st.tuples(ends, ends), min_size=1, max_size=5))
 def test_whatever_two_quantities_are_their_sum_product_and_quotient_lie_in_the_interval(sign, a, b, tried):
     sides = [Interval(np.array([low]), np.array([0.0]), np.array([high])) for low, high in (a, b)]
-    found = WORKED_OUT[sign](*sides)
-    low, high = float(found.low[0]), float(found.high[0])
+    interval = WORKED_OUT[sign](*sides)
+    low, high = float(interval.low[0]), float(interval.high[0])
     known = [Fraction(end) for end in (*a, *b) if np.isfinite(end)]
     for x, y in [*tried, *((x, y) for x in known for y in known)]:
         x, y = np.clip(float(x), *a), np.clip(float(y), *b)
@@ -219,7 +219,7 @@ def test_whatever_two_quantities_are_their_sum_product_and_quotient_lie_in_the_i
 truths = st.tuples(intervals, intervals, st.sampled_from(sorted(COMPARED)), st.booleans())
 
 
-def made(parts):
+def truth_of(parts):
     left, right, sign, present = parts
     sides = [Interval(*(np.array([bound]) for bound in (low, value, high))) for low, value, high in (left, right)]
     return compare(sign, *sides).where(np.array([present]))
@@ -231,21 +231,21 @@ def same(one_truth, other):
 
 @given(truths, truths, truths)
 def test_and_or_not_keep_the_laws_of_logic_for_rows_that_are_there_and_for_those_that_are_not(a, b, c):
-    a, b, c = made(a), made(b), made(c)
+    a, b, c = truth_of(a), truth_of(b), truth_of(c)
     assert same(a & b, b & a) and same(a | b, b | a)
     assert same(a & (b & c), (a & b) & c) and same(a | (b | c), (a | b) | c)
     assert same(a & (b | c), (a & b) | (a & c)) and same(a | (b & c), (a | b) & (a | c))
     assert same(~(a & b), ~a | ~b) and same(~(a | b), ~a & ~b)
     assert same(~~a, a)
-    for found in (a & b, a | b, ~a):
-        assert not (found.holds[CERTAIN] & ~found.holds[POSSIBLE]).any()
-        assert not (found.holds[CERTAIN] & found.fails[POSSIBLE]).any()
-        assert not (found.holds & found.fails)[[CERTAIN, POINT]].any()
+    for truth_found in (a & b, a | b, ~a):
+        assert not (truth_found.holds[CERTAIN] & ~truth_found.holds[POSSIBLE]).any()
+        assert not (truth_found.holds[CERTAIN] & truth_found.fails[POSSIBLE]).any()
+        assert not (truth_found.holds & truth_found.fails)[[CERTAIN, POINT]].any()
 
 
 def test_a_part_that_reads_a_missing_row_holds_neither_as_it_is_nor_negated():
     present = {"a": {"p99": 5000.0}}
-    asked = queries(query(), query("outbound"))
+    by_name = queries(query(), query("outbound"))
     nothing, all_three = (False,) * 3, (True,) * 3
     for text, expected in {
         "inbound.p99 > 4ms and outbound.p99 > 4ms": nothing,
@@ -257,8 +257,8 @@ def test_a_part_that_reads_a_missing_row_holds_neither_as_it_is_nor_negated():
         "inbound.p99 > 4ms and not (outbound.p99 > 4ms)": nothing,
         "inbound.p99 + outbound.p99 > 1us": nothing,
     }.items():
-        assert truth(text, asked, inbound=present)["a"] == expected, text
-        assert truth(text, asked, inbound=present, outbound={"b": {"p99": 1.0}})["a"] == expected, text
+        assert truth(text, by_name, inbound=present)["a"] == expected, text
+        assert truth(text, by_name, inbound=present, outbound={"b": {"p99": 1.0}})["a"] == expected, text
 
 
 # -- units -------------------------------------------------------------------------------------------------------------
@@ -266,10 +266,10 @@ def test_a_part_that_reads_a_missing_row_holds_neither_as_it_is_nor_negated():
 
 @pytest.mark.parametrize("unit, value", [("us", 4000.0), ("ms", 4.0), ("s", 0.004)])
 def test_a_duration_is_compared_in_the_unit_of_the_query(unit, value):
-    asked = queries(query(unit=unit))
-    assert one("p99 == 4ms and p99 >= 4000 us and p99 < 2 * 4ms - 3ms", asked, p99=value) == (True,) * 3
-    assert one("p99 > 4ms", asked, p99=value) == (False,) * 3
-    assert one("p99 > 4ms", asked, p99=np.nextafter(value, 9e9)) == (True,) * 3
+    by_name = queries(query(unit=unit))
+    assert one("p99 == 4ms and p99 >= 4000 us and p99 < 2 * 4ms - 3ms", by_name, p99=value) == (True,) * 3
+    assert one("p99 > 4ms", by_name, p99=value) == (False,) * 3
+    assert one("p99 > 4ms", by_name, p99=np.nextafter(value, 9e9)) == (True,) * 3
 
 
 @given(
@@ -283,20 +283,20 @@ def test_a_limit_is_the_nearest_double_of_the_exact_number_in_its_unit(number, w
 
 
 def test_a_limit_without_a_unit_to_be_compared_in_is_refused():
-    with pytest.raises(ConfigError, match="give the query unit: us, ms or s"):
+    with pytest.raises(ConfigError, match="add unit: us, ms or s to the query"):
         constant("4ms", None)
 
 
 def test_queries_with_different_units_are_compared_as_times():
-    asked = queries(query(unit="ms"), query("outbound", unit="us"))
+    by_name = queries(query(unit="ms"), query("outbound", unit="us"))
     both = {"inbound": {"a": {"p99": 4.0}}, "outbound": {"a": {"p99": 4000.0}}}
-    assert truth("inbound.p99 == outbound.p99 and inbound.p99 / outbound.p99 == 1", asked, **both)["a"] == (True,) * 3
-    assert truth("inbound.p99 - outbound.p99 < 1us", asked, **both)["a"] == (True,) * 3
+    assert truth("inbound.p99 == outbound.p99 and inbound.p99 / outbound.p99 == 1", by_name, **both)["a"] == (True,) * 3
+    assert truth("inbound.p99 - outbound.p99 < 1us", by_name, **both)["a"] == (True,) * 3
 
 
 def test_percentages_and_shares_are_plain_numbers():
-    asked = queries(query(thresholds=(500,)))
-    assert one("below_500 < 10%", asked, below_500=0.09) == (True,) * 3
+    by_name = queries(query(thresholds=(500,)))
+    assert one("below_500 < 10%", by_name, below_500=0.09) == (True,) * 3
     assert constant("90%", None) == 0.9
     assert (constant("200ms", "us"), constant("200ms", "s"), constant("5", "ms")) == (200_000.0, 0.2, 5.0)
 
@@ -314,56 +314,56 @@ def test_names_without_a_prefix_belong_to_the_rules_query_or_to_the_only_one():
 REFUSED = {
     "inbound.p95 > 4ms": "unknown name 'inbound.p95' at character 1; inbound has p50, p99, min, max, below_500, "
     "count, sub_windows, burst; add 0.95 to quantiles of inbound",
-    "count > 3 and inbound.p99.9 > 4ms": "'count' at character 1 may be of any query; write inbound.count",
+    "count > 3 and inbound.p99.9 > 4ms": "'count' at character 1 needs a query; write inbound.count",
     "inbound.p99.9 > 4ms": "write inbound.p99_9",
     "inbound.below_600 > 0.5": "add 600 to thresholds of inbound",
     "inbound.cuont > 3": "did you mean count?",
-    "inbond.p99 > 3": "unknown query 'inbond' at character 1; there are inbound, load; did you mean inbound?",
-    "inbound > 3": "'inbound' at character 1 is a query; write what of it",
-    "load.p99 > 4ms": "'4ms' at character 12 meets load.p99, and the query load has no unit; give it unit: us, ms or s",
-    "load.count > 4ms": "which is no time; write a plain number",
-    "inbound.p99 > load.p99": "inbound.p99 (in us) and load.p99 (without unit) cannot be compared",
+    "inbond.p99 > 3": "unknown query 'inbond' at character 1; did you mean inbound? there are inbound, load",
+    "inbound > 3": "'inbound' at character 1 is a query; write one of its columns",
+    "load.p99 > 4ms": "'4ms' at character 12 is compared with load.p99, but the query load has no unit; add unit: us",
+    "load.count > 4ms": "which is not a time; write a plain number",
+    "inbound.p99 > load.p99": "inbound.p99 (in us) and load.p99 (without a unit) cannot be compared",
     "inbound.p99 * inbound.p50 > 3": "multiplies two times",
     "3 / inbound.p99 > 3": "divides a number by a time",
     "inbound.p99 > 3 / 0": "'0' at character 19 is zero",
     "inbound.p99 > 4ms + 1": "cannot be compared or added",
     "1 > 2": "'>' at character 3 compares two constants",
-    "inbound.p99 = 3": "'=' at character 13 means nothing here; write ==",
-    "load.burst && load.burst": "'&&' at character 12 means nothing here; write and",
+    "inbound.p99 = 3": "'=' at character 13 is not allowed; write ==",
+    "load.burst && load.burst": "'&&' at character 12 is not allowed; write and",
     "load.burst AND load.burst": "'AND' at character 12 is unexpected; join conditions with and, or",
-    "!load.burst": "'!' at character 1 means nothing here; write not",
-    "inbound.p99": "the quantity at character 1 is no condition; compare it",
+    "!load.burst": "'!' at character 1 is not allowed; write not",
+    "inbound.p99": "the quantity at character 1 is not a condition; compare it",
     "load.burst > 1": "the condition at character 1 is true or false",
-    "load.burst and load.p99": "the quantity at character 16 is no condition",
-    "1 < load.p99 < 2": "compares a second time; write a < b and b < c",
-    "(load.p99 > 1": ") is missing before the end; its ( is at character 1",
+    "load.burst and load.p99": "the quantity at character 16 is not a condition",
+    "1 < load.p99 < 2": "is a second comparison; write a < b and b < c",
+    "(load.p99 > 1": ") is missing before the end; the ( is at character 1",
     "load.p99 > 1)": "')' at character 13 is unexpected",
     "load.p99 >": "a quantity such as p99 or 4ms is missing before the end",
     "": "is missing before the end",
-    "load.p99 > 4 min": "'4 min' at character 12 is no number; write it with us, ms, s, m, h or %",
-    "load.p99 > 4x": "is no number",
+    "load.p99 > 4 min": "'4 min' at character 12 is not a number; its unit may be us, ms, s, m, h or %",
+    "load.p99 > 4x": "is not a number",
     "load.p99 > 1e400": "is too large",
     "load.p99 > 1e200 * 1e200": "is too large",
-    "__import__('os')": "means nothing here",
+    "__import__('os')": "is not allowed",
     "(" * 60 + "load.burst" + ")" * 60: f"more than {DEEPEST} levels deep",
     "not " * 60 + "load.burst": f"more than {DEEPEST} levels deep",
     "load.p99 > " + "-" * 60 + "1": f"more than {DEEPEST} levels deep",
-    "load.burst or " * 100 + "load.burst": "characters; at most 1,000",
+    "load.burst or " * 100 + "load.burst": "characters; the limit is 1,000",
 }
 
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_a_condition_that_cannot_be_meant_is_refused_with_what_to_write(text):
-    asked = queries(query(thresholds=(500,)), query("load", unit=None))
+    by_name = queries(query(thresholds=(500,)), query("load", unit=None))
     with pytest.raises(ConfigError) as refused:
-        parse(text, asked)
+        parse(text, by_name)
     assert REFUSED[text] in str(refused.value)
 
 
 def test_the_longest_condition_there_can_be_is_worked_out():
-    asked = queries(query(quantiles=("0.5",)))
+    by_name = queries(query(quantiles=("0.5",)))
     text = "+".join(["p50"] * 248) + ">1"
-    assert one(text, asked, p50=1.0) == (True,) * 3
+    assert one(text, by_name, p50=1.0) == (True,) * 3
 
 
 @given(

@@ -29,11 +29,11 @@ SCHEMA = pa.schema(
         ("estimates", pa.list_(ESTIMATE)),
     ]
 )
-ASKED = queries(query(labels=("cluster", "server")), query("load", labels=(), thresholds=(500,)))
+QUERIES = queries(query(labels=("cluster", "server")), query("load", labels=(), thresholds=(500,)))
 
 
 def row(end, labels, count=7, name="inbound", **estimates):
-    told = [
+    parts = [
         {"name": part, "value": value, "low": value - 1, "high": value + 1, "method": "band"}
         for part, value in (estimates or {"p50": 100.0 + count, "p99": 200.0 + count}).items()
     ]
@@ -47,12 +47,12 @@ def row(end, labels, count=7, name="inbound", **estimates):
         "max": float(count) * 2,
         "sub_windows": 3,
         "burst": count % 2 == 1,
-        "estimates": told,
+        "estimates": parts,
     }
 
 
-def table(told):
-    return pa.Table.from_pylist(told, SCHEMA)
+def table(records):
+    return pa.Table.from_pylist(records, SCHEMA)
 
 
 def plain(windows):
@@ -79,7 +79,7 @@ def plain(windows):
 
 
 def test_every_row_is_found_in_its_window_with_all_it_holds():
-    found = windows_of(
+    by_query = windows_of(
         table(
             [
                 row(12, ["east", "b"], 4),
@@ -88,9 +88,9 @@ def test_every_row_is_found_in_its_window_with_all_it_holds():
                 row(11, [], 9, "load", p99=5.0, below_500=0.25),
             ]
         ),
-        ASKED,
+        QUERIES,
     )
-    first, second = found["inbound"]
+    first, second = by_query["inbound"]
     assert (first.start, first.end, second.end) == (1 * MINUTE, 11 * MINUTE, 12 * MINUTE)
     assert first.labels == (("east", "c"), ("west", "a"))
     assert first.count.tolist() == [2, 1] and first.burst.tolist() == [False, True]
@@ -98,16 +98,16 @@ def test_every_row_is_found_in_its_window_with_all_it_holds():
     assert first.estimates["p99"].tolist() == [[202.0, 201.0, 203.0], [201.0, 200.0, 202.0]]
     assert first.methods["p99"] == ["band", "band"] and first.sub_windows.tolist() == [3, 3]
     assert second.labels == (("east", "b"),)
-    (load,) = found["load"]
+    (load,) = by_query["load"]
     assert load.labels == ((),) and load.estimates["below_500"].tolist() == [[0.25, -0.75, 1.25]]
 
 
 def test_times_are_microseconds_in_utc_whatever_zone_the_table_names():
-    told = table([row(11, ["east", "a"])])
-    at = int(datetime(1970, 1, 1, 0, 11, tzinfo=UTC).timestamp()) * 1_000_000
-    elsewhere = told.set_column(3, "end", told["end"].cast(pa.timestamp("us", "Asia/Tokyo")))
-    for given_as in (told, elsewhere):
-        assert windows_of(given_as, ASKED)["inbound"][0].end == at
+    records = table([row(11, ["east", "a"])])
+    end = int(datetime(1970, 1, 1, 0, 11, tzinfo=UTC).timestamp()) * 1_000_000
+    elsewhere = records.set_column(3, "end", records["end"].cast(pa.timestamp("us", "Asia/Tokyo")))
+    for given_as in (records, elsewhere):
+        assert windows_of(given_as, QUERIES)["inbound"][0].end == end
 
 
 keys = st.tuples(st.sampled_from([None, "", "a", "b", "é", "aa"]), st.sampled_from([None, "1", "10", "2"]))
@@ -115,20 +115,22 @@ keys = st.tuples(st.sampled_from([None, "", "a", "b", "é", "aa"]), st.sampled_f
 
 @given(st.lists(st.tuples(st.integers(11, 13), keys), unique=True, max_size=30), st.randoms(), st.integers(1, 5))
 def test_the_order_of_rows_their_chunks_and_the_order_of_estimates_change_nothing(places, random, chunks):
-    told = [row(end, key, count=at + 1) for at, (end, key) in enumerate(places)]
-    shuffled = [{**part, "estimates": random.sample(part["estimates"], 2)} for part in random.sample(told, len(told))]
-    pieces = pa.concat_tables([table(shuffled[at::chunks]) for at in range(chunks)])
-    found = windows_of(pieces, ASKED)
-    assert plain(found) == plain(windows_of(table(told), ASKED))
-    seen = [(part.end // MINUTE, key) for part in found["inbound"] for key in part.labels]
+    records = [row(end, key, count=index + 1) for index, (end, key) in enumerate(places)]
+    shuffled = [
+        {**part, "estimates": random.sample(part["estimates"], 2)} for part in random.sample(records, len(records))
+    ]
+    pieces = pa.concat_tables([table(shuffled[index::chunks]) for index in range(chunks)])
+    by_query = windows_of(pieces, QUERIES)
+    assert plain(by_query) == plain(windows_of(table(records), QUERIES))
+    seen = [(part.end // MINUTE, key) for part in by_query["inbound"] for key in part.labels]
     assert sorted(seen, key=repr) == sorted(places, key=repr)
-    for part in found["inbound"]:
+    for part in by_query["inbound"]:
         assert list(part.labels) == sorted(
             part.labels, key=lambda key: [(text is not None, text or "") for text in key]
         )
-        for at, key in enumerate(part.labels):
+        for index, key in enumerate(part.labels):
             count = places.index((part.end // MINUTE, key)) + 1
-            assert part.count[at] == count and part.estimates["p99"][at].tolist() == [
+            assert part.count[index] == count and part.estimates["p99"][index].tolist() == [
                 200 + count,
                 199 + count,
                 201 + count,
@@ -136,32 +138,32 @@ def test_the_order_of_rows_their_chunks_and_the_order_of_estimates_change_nothin
 
 
 def test_a_row_without_an_estimate_has_no_bounds_there():
-    found = windows_of(table([row(11, ["a", "1"], p50=1.0), row(11, ["a", "2"], p99=2.0)]), ASKED)["inbound"][0]
-    assert np.isnan(found.estimates["p99"][0]).all() and found.methods["p99"] == [None, "band"]
-    interval = found.interval("p99")
+    window = windows_of(table([row(11, ["a", "1"], p50=1.0), row(11, ["a", "2"], p99=2.0)]), QUERIES)["inbound"][0]
+    assert np.isnan(window.estimates["p99"][0]).all() and window.methods["p99"] == [None, "band"]
+    interval = window.interval("p99")
     assert (interval.low[0], interval.high[0]) == (-np.inf, np.inf)
     assert (interval.low[1], interval.value[1], interval.high[1]) == (1.0, 2.0, 3.0)
 
 
 def test_rows_of_refused_events_belong_to_no_query_and_are_left_out():
     refused = {**row(11, ["reason", "text"], name=""), "start": None, "end": None, "estimates": None}
-    assert plain(windows_of(table([refused]), ASKED)) == {"inbound": [], "load": []}
+    assert plain(windows_of(table([refused]), QUERIES)) == {"inbound": [], "load": []}
 
 
 @pytest.mark.parametrize(
-    "told, problem",
+    "records, problem",
     [
-        ([row(11, ["a", "1"], name="inbuond")], "a query 'inbuond'"),
-        ([row(11, ["a"])], "do not have the labels (cluster, server), 2 a row"),
+        ([row(11, ["a", "1"], name="inbuond")], "the query 'inbuond'"),
+        ([row(11, ["a"])], "do not have the 2 labels cluster, server"),
         ([row(11, ["a", None]), row(11, ["a", None])], "have the same labels and window"),
     ],
 )
-def test_rows_that_cannot_be_of_this_configuration_are_refused(told, problem):
+def test_rows_that_cannot_be_of_this_configuration_are_refused(records, problem):
     with pytest.raises(InputError) as refused:
-        windows_of(table(told), ASKED)
+        windows_of(table(records), QUERIES)
     assert problem in str(refused.value)
 
 
 def test_null_and_empty_labels_are_different_keys():
-    found = windows_of(table([row(11, ["a", ""]), row(11, ["a", None])]), ASKED)["inbound"][0]
-    assert found.labels == (("a", None), ("a", ""))
+    window = windows_of(table([row(11, ["a", ""]), row(11, ["a", None])]), QUERIES)["inbound"][0]
+    assert window.labels == (("a", None), ("a", ""))

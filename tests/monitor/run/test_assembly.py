@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from http_listener import listening
 from hypothesis import given
 from hypothesis import strategies as st
 from judging import query, rows
-from listening import listening
-from made import MINUTE, NOON, quick_disk, row, table
 from rich.console import Console
+from samples import MINUTE, NOON, quick_disk, row, table
 
 from aomg.errors import StateError
 from aomg.monitor.alert import alert_id
-from aomg.monitor.config.model import RuleConfig
 from aomg.monitor.config.reader import load
 from aomg.monitor.rules.builder import build
+from aomg.monitor.rules.target import TargetConfig
 from aomg.monitor.run.assembly import assembled
 from aomg.monitor.run.batches import Batches
 from aomg.monitor.sinks.headroom import HeadroomFile
@@ -40,7 +40,7 @@ def no_proxy(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def made(folder: Path, rules: str, receivers: list[str]) -> Batches:
+def batches_of(folder: Path, rules: str, receivers: list[str]) -> Batches:
     file = folder / "aomg.yaml"
     file.write_text(f"""
 source: {{jsonl: in/, time: ts, columns: {{podset: string, rtt: double}}}}
@@ -60,16 +60,16 @@ def take(batches: Batches, batch: int, **p99: float) -> None:
     batches.take(rows.append_column("summary", pa.nulls(len(rows), pa.binary())), batch)
 
 
-def told(heard) -> list[dict[str, str]]:
+def annotations_in(heard) -> list[dict[str, str]]:
     return [one["annotations"] for request in heard for one in request.json]
 
 
 def test_both_alertmanagers_that_were_given_new_addresses_hear_of_the_alert_that_fires(tmp_path):
     with listening() as a, listening() as b, listening() as new_a, listening() as new_b:
-        batches = made(tmp_path, SLOW, [a.url, b.url])
+        batches = batches_of(tmp_path, SLOW, [a.url, b.url])
         take(batches, 0, x=5000.0, y=100.0)
         assert batches.notifier.close(30) == {}
-        batches = made(tmp_path, SLOW, [new_a.url, new_b.url])
+        batches = batches_of(tmp_path, SLOW, [new_a.url, new_b.url])
         new_a.wait_for(1)
         new_b.wait_for(1)
         assert batches.notifier.close(30) == {}
@@ -81,28 +81,28 @@ def test_both_alertmanagers_that_were_given_new_addresses_hear_of_the_alert_that
 
 
 def test_an_alertmanager_that_is_the_first_of_all_hears_of_the_alert_that_fires(tmp_path):
-    batches = made(tmp_path, SLOW, [])
+    batches = batches_of(tmp_path, SLOW, [])
     take(batches, 0, x=5000.0)
     take(batches, 1, x=5000.0, y=100.0)
     batches.notifier.close(0)
     with listening() as new:
-        batches = made(tmp_path, SLOW, [new.url])
+        batches = batches_of(tmp_path, SLOW, [new.url])
         new.wait_for(1)
         fires = alert_id("network", "Slow", {"podset": "x"}, "firing", NOON)
-        assert told(new.heard) == [{"summary": "podset x: p99 no data", "aomg_id": fires}]
+        assert annotations_in(new.heard) == [{"summary": "podset x: p99 no data", "aomg_id": fires}]
         take(batches, 2, x=100.0)
         assert batches.notifier.close(30) == {}
         over = alert_id("network", "Slow", {"podset": "x"}, "resolved", NOON + 2 * MINUTE)
-        assert told(new.heard)[1:] == [{"summary": "podset x: p99 100us (99us..101us)", "aomg_id": over}]
+        assert annotations_in(new.heard)[1:] == [{"summary": "podset x: p99 100us (99us..101us)", "aomg_id": over}]
 
 
 def test_a_damaged_state_is_told_at_the_start(tmp_path):
-    batches = made(tmp_path, SLOW, [])
+    batches = batches_of(tmp_path, SLOW, [])
     take(batches, 0, x=5000.0)
     batches.notifier.close(0)
     (tmp_path / "state/alerts/0.json").write_text("{}")
     with pytest.raises(StateError, match=r"0\.json is damaged"):
-        made(tmp_path, SLOW, [])
+        batches_of(tmp_path, SLOW, [])
 
 
 # -- headroom ----------------------------------------------------------------------------------------------------------
@@ -114,16 +114,16 @@ def targets(folder: Path) -> set[tuple[str, str]]:
 
 
 def test_the_headroom_of_a_target_that_was_taken_out_is_gone_at_the_start(tmp_path):
-    batches = made(tmp_path, TARGETS, [])
+    batches = batches_of(tmp_path, TARGETS, [])
     take(batches, 0, x=5000.0, y=100.0)
     batches.notifier.close(0)
     assert targets(tmp_path) == {(target, key) for target in ("one", "two") for key in "xy"}
-    batches = made(tmp_path, TARGETS.replace("target: two", "target: three"), [])
+    batches = batches_of(tmp_path, TARGETS.replace("target: two", "target: three"), [])
     assert targets(tmp_path) == {("one", "x"), ("one", "y")}, "before any window"
     take(batches, 1, x=5000.0)
     batches.notifier.close(0)
     assert targets(tmp_path) == {("one", "x"), ("three", "x")}
-    made(tmp_path, SLOW, []).notifier.close(0)
+    batches_of(tmp_path, SLOW, []).notifier.close(0)
     assert targets(tmp_path) == set(), "no target is left, and the page shows none"
 
 
@@ -131,7 +131,7 @@ def test_the_headroom_of_a_target_that_was_taken_out_is_gone_at_the_start(tmp_pa
 def test_a_file_of_headroom_that_is_damaged_is_written_anew(tmp_path, text):
     (tmp_path / "state").mkdir()
     (tmp_path / "state/targets.json").write_text(text)
-    batches = made(tmp_path, TARGETS, [])
+    batches = batches_of(tmp_path, TARGETS, [])
     assert targets(tmp_path) == set()
     take(batches, 0, x=5000.0)
     batches.notifier.close(0)
@@ -145,16 +145,18 @@ names = st.sets(st.sampled_from(["a", "b", "c"]))
 def test_the_file_has_the_newest_headroom_of_every_target_and_of_no_other(tmp_path_factory, starts):
     """Each start has its targets; some of them have a window then."""
     file = tmp_path_factory.mktemp("targets") / "targets.json"
-    asked = {"inbound": query()}
+    by_name = {"inbound": query()}
     wanted: dict[str, int] = {}
-    for number, (known, told) in enumerate(starts, 1):
+    for number, (known, with_window) in enumerate(starts, 1):
         built = {
-            name: build(RuleConfig("target", name, "g", 1, quantile="p99", at_most="5ms"), asked)
+            name: build(TargetConfig(name=name, group="g", line=1, quantile="p99", at_most="5ms"), by_name)
             for name in sorted(known)
         }
         headrooms = HeadroomFile(file, list(built.values()))
         window = rows(number * MINUTE, {"x": {"p99": 1000.0}})
-        headrooms.put([built[name].headroom(window) for name in sorted(told & known)])
-        wanted = {name: end for name, end in wanted.items() if name in known} | dict.fromkeys(told & known, number)
-        found = json.loads(file.read_text())["targets"] if file.exists() else []
-        assert {one["target"]: int(one["end"][14:16]) for one in found} == wanted
+        headrooms.put([built[name].headroom(window) for name in sorted(with_window & known)])
+        wanted = {name: end for name, end in wanted.items() if name in known} | dict.fromkeys(
+            with_window & known, number
+        )
+        records = json.loads(file.read_text())["targets"] if file.exists() else []
+        assert {one["target"]: int(one["end"][14:16]) for one in records} == wanted

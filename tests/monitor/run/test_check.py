@@ -49,12 +49,12 @@ def test_a_configuration_that_can_run_is_fine_and_nothing_is_written(tmp_path: P
 
 
 def test_a_missing_column_is_named_with_its_line_and_those_that_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"aomg.yaml, line 4: .*'rtt_us'; there are ts, host"):
+    with pytest.raises(ConfigError, match=r"aomg.yaml, line 4: .*'rtt_us'; its columns are ts, host"):
         inspect(configured(tmp_path, rtt_us=None))
 
 
 def test_a_column_of_text_is_no_value(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="'rtt_us' holds string, not numbers"):
+    with pytest.raises(ConfigError, match="'rtt_us' has the type string, not numbers"):
         inspect(configured(tmp_path, rtt_us=["many"]))
 
 
@@ -74,10 +74,10 @@ def test_hidden_files_are_not_looked_at(tmp_path: Path) -> None:
 def test_a_source_without_files_needs_its_columns_said(tmp_path: Path) -> None:
     config = configured(tmp_path)
     (tmp_path / "in" / "a.parquet").unlink()
-    with pytest.raises(ConfigError, match="say them under columns"):
+    with pytest.raises(ConfigError, match="list them under columns"):
         inspect(config)
-    told = "parquet: in/, columns: {ts: timestamp, host: string, rtt_us: long}"
-    config = configured(tmp_path, told)
+    source = "parquet: in/, columns: {ts: timestamp, host: string, rtt_us: long}"
+    config = configured(tmp_path, source)
     (tmp_path / "in" / "a.parquet").unlink()
     inspect(config)
 
@@ -92,15 +92,15 @@ def test_a_source_folder_that_is_missing_or_a_file_is_refused(tmp_path: Path) ->
         inspect(config)
 
 
-@pytest.mark.parametrize(("folder", "said"), [("in", "cannot be read"), ("out", "cannot be written to")])
+@pytest.mark.parametrize(("folder", "message"), [("in", "cannot be read"), ("out", "cannot be written")])
 def test_folders_without_the_right_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, message: str
 ) -> None:
     config = configured(tmp_path)
     (tmp_path / "out").mkdir()
     allowed = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != folder and allowed(path, mode))
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         inspect(config)
 
 
@@ -125,7 +125,7 @@ def test_a_rule_on_a_quantile_that_is_not_computed_is_refused_with_its_line(tmp_
 
 
 def test_a_command_that_is_not_there_is_refused_with_its_line(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"line 6: .*'no-such-program' is not found"):
+    with pytest.raises(ConfigError, match=r"line 6: .*'no-such-program' was not found"):
         inspect(configured(tmp_path, receivers="[{command: [no-such-program]}]"))
 
 
@@ -142,9 +142,9 @@ def test_what_is_wrong_in_a_rule_has_the_line_of_its_key(tmp_path: Path, rule: s
     file = tmp_path / "aomg.yaml"
     head = file.read_text().partition("      - {alert")[0]
     file.write_text(f"{head}      - alert: Slow\n        {rule}\n")
-    with pytest.raises(ConfigError) as found:
+    with pytest.raises(ConfigError) as caught:
         inspect(load(file))
-    assert file.read_text().splitlines()[found.value.line - 1].strip().startswith(f"{key}:")
+    assert file.read_text().splitlines()[caught.value.line - 1].strip().startswith(f"{key}:")
 
 
 @pytest.mark.parametrize(("written", "line"), [("state: state/", 2), ("parquet: out/results", 5)])
@@ -153,18 +153,18 @@ def test_a_place_that_cannot_be_written_to_is_told_with_its_line(tmp_path: Path,
     (tmp_path / "file").write_text("")
     file = tmp_path / "aomg.yaml"
     file.write_text(file.read_text().replace(written, written.partition(":")[0] + ": file/below"))
-    with pytest.raises(ConfigError, match=r"file is a file, and .* was to be a folder") as found:
+    with pytest.raises(ConfigError, match=r"file is a file, but .* must be a folder") as caught:
         inspect(load(file))
-    assert {problem.line for problem in found.value.problems} == {line}
+    assert {problem.line for problem in caught.value.problems} == {line}
 
 
 def test_a_folder_in_the_place_of_a_file_is_refused_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
-    with pytest.raises(ConfigError, match=r"line 6: .*logs is a folder, and was to be a file"):
+    with pytest.raises(ConfigError, match=r"line 6: .*logs is a folder, but must be a file"):
         inspect(configured(tmp_path, receivers="[{log: logs}]"))
 
 
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as found:
+    with pytest.raises(ConfigError) as caught:
         inspect(configured(tmp_path, expr="p95 > 4ms", receivers="[{command: [no-such-program]}]", rtt_us=None))
-    assert [problem.line for problem in found.value.problems] == [4, 6, 10]
+    assert [problem.line for problem in caught.value.problems] == [4, 6, 10]

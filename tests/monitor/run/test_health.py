@@ -30,11 +30,11 @@ class Query:
 
     def __init__(self) -> None:
         self.recentProgress: list = []
-        self.asked = 0
+        self.calls = 0
 
     @property
     def lastProgress(self):  # noqa: N802
-        self.asked += 1
+        self.calls += 1
         return self.recentProgress[-1] if self.recentProgress else None
 
 
@@ -66,13 +66,13 @@ def lines(folder) -> list[dict]:
 def test_a_batch_is_a_line_with_what_spark_says_and_what_the_monitor_did(tmp_path):
     health, query = Health(tmp_path, scans=3, waiting=lambda: {"log-1": 0, "webhook-1": 2}, clock=Clock()), Query()
     health(progress(0, refused={"no number": 4}))
-    health.look(query)
+    health.poll(query)
     assert not (tmp_path / "health.jsonl").exists()  # Spark has not reported it yet
     query.recentProgress.append(report(0))
-    health.look(query)
-    (told,) = lines(tmp_path)
-    phases = told.pop("phases")
-    assert told == {
+    health.poll(query)
+    (line,) = lines(tmp_path)
+    phases = line.pop("phases")
+    assert line == {
         "batch": 0,
         "at": "2026-11-16T12:00:00Z",
         "events": 1000,
@@ -91,25 +91,25 @@ def test_a_batch_is_a_line_with_what_spark_says_and_what_the_monitor_did(tmp_pat
 
 def test_spark_is_asked_only_while_a_batch_waits_for_its_word(tmp_path):
     health, query = Health(tmp_path, clock=Clock()), Query()
-    health.look(query)
-    assert query.asked == 0
+    health.poll(query)
+    assert query.calls == 0
     health(progress(0))
     query.recentProgress.append(report(0))
     for _ in range(5):
-        health.look(query)
-    assert query.asked == 1 and len(lines(tmp_path)) == 1
+        health.poll(query)
+    assert query.calls == 1 and len(lines(tmp_path)) == 1
 
 
 def test_the_report_of_an_idle_trigger_is_not_that_of_the_batch(tmp_path):
     health, query = Health(tmp_path, clock=Clock()), Query()
     query.recentProgress.append(idle(4))
     health(progress(4))
-    health.look(query)
+    health.poll(query)
     assert not (tmp_path / "health.jsonl").exists()
     query.recentProgress.append(report(4))
     query.recentProgress.append(idle(5))
-    health.look(query)
-    assert [(told["batch"], told["events"]) for told in lines(tmp_path)] == [(4, 3000)]
+    health.poll(query)
+    assert [(line["batch"], line["events"]) for line in lines(tmp_path)] == [(4, 3000)]
 
 
 def test_batches_that_follow_each_other_quickly_each_have_their_line(tmp_path):
@@ -118,8 +118,8 @@ def test_batches_that_follow_each_other_quickly_each_have_their_line(tmp_path):
         health(progress(batch))
         query.recentProgress.append(report(batch, rows=10 * (batch + 1)))
     health(progress(3))
-    health.look(query)
-    assert [(told["batch"], told["events"]) for told in lines(tmp_path)] == [(0, 10), (1, 20), (2, 30)]
+    health.poll(query)
+    assert [(line["batch"], line["events"]) for line in lines(tmp_path)] == [(0, 10), (1, 20), (2, 30)]
     assert lines(tmp_path)[-1]["totals"] == {"events": 60, "rows": 60}
 
 
@@ -128,13 +128,13 @@ def test_a_batch_of_which_spark_says_nothing_is_told_after_a_while_and_at_the_en
     health = Health(tmp_path, clock=clock)
     health(progress(0))
     clock.now += 11
-    health.look(query)
+    health.poll(query)
     health(progress(1))
     health.ended("it was stopped")
-    told = lines(tmp_path)
-    assert [one.get("batch") for one in told] == [0, 1, None]
-    assert told[0]["events"] is None and told[0]["seconds"] is None and told[0]["phases"] == {"write": 0.2}
-    assert told[2] == {"event": "ended", "at": "2026-11-16T12:00:11Z", "because": "it was stopped"}
+    written = lines(tmp_path)
+    assert [one.get("batch") for one in written] == [0, 1, None]
+    assert written[0]["events"] is None and written[0]["seconds"] is None and written[0]["phases"] == {"write": 0.2}
+    assert written[2] == {"event": "ended", "at": "2026-11-16T12:00:11Z", "because": "it was stopped"}
 
 
 @settings(max_examples=30)
@@ -147,7 +147,7 @@ def test_totals_count_every_batch_once_however_often_it_is_repeated(tmp_path_fac
         for batch in range(first, batches):
             health(progress(batch, rows=batch + 1))
             query.recentProgress.append(report(batch, rows=100))
-            health.look(query)
+            health.poll(query)
     last = lines(folder)[-1]
     assert last["totals"] == {"events": 100 * batches, "rows": batches * (batches + 1) // 2}
 
@@ -157,11 +157,11 @@ def test_two_files_are_kept_and_no_more(tmp_path):
     for batch in range(60):
         health(progress(batch))
         query.recentProgress.append(report(batch))
-        health.look(query)
+        health.poll(query)
     sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
     assert sizes.keys() == {"health.jsonl", "health.1.jsonl"} and max(sizes.values()) < 4000
     older = [json.loads(line)["batch"] for line in (tmp_path / "health.1.jsonl").read_text().splitlines()]
-    assert [*older, *(told["batch"] for told in lines(tmp_path))] == list(range(older[0], 60))
+    assert [*older, *(line["batch"] for line in lines(tmp_path))] == list(range(older[0], 60))
 
 
 def test_half_a_line_of_a_killed_monitor_spoils_no_other(tmp_path):
@@ -178,7 +178,7 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_the_monitor_goes_on(tm
         for batch in range(3):
             health(progress(batch))
             query.recentProgress.append(report(batch))
-            health.look(query)
+            health.poll(query)
         health.ended("it was stopped")
     assert len(caplog.records) == 1 and "cannot be written" in caplog.text
 
@@ -197,9 +197,9 @@ def test_whatever_spark_says_the_monitor_goes_on(tmp_path, caplog, odd):
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             health(progress(0))
-            health.look(Broken())
+            health.poll(Broken())
             clock.now += 20
-            health.look(Broken())
+            health.poll(Broken())
     assert lines(tmp_path)[0]["events"] is None
     assert len(caplog.records) <= 2  # of Spark, and of what waits
 
@@ -210,10 +210,10 @@ def test_a_monitor_that_lives_touches_its_file_now_and_then(tmp_path):
     health.started()
     os.utime(tmp_path / "health.jsonl", (1, 1))
     clock.now += 60
-    health.look(Query())
+    health.poll(Query())
     assert (tmp_path / "health.jsonl").stat().st_mtime > 1
     os.utime(tmp_path / "health.jsonl", (1, 1))
-    health.look(Query())
+    health.poll(Query())
     assert (tmp_path / "health.jsonl").stat().st_mtime == 1  # not at every look
     assert len(lines(tmp_path)) == 1
 
@@ -235,10 +235,10 @@ def test_late_events_are_counted_rarely_and_never_again_once_that_failed(tmp_pat
     for batch in range(100):
         health(progress(batch))
         query.recentProgress.append(report(batch))
-        health.look(query)
+        health.poll(query)
         moment += 10.0
     assert len(counted) == 3 and all(b - a >= 200 for a, b in pairwise(counted))
-    late_told = [told["late"] for told in lines(tmp_path)]
+    late_told = [line["late"] for line in lines(tmp_path)]
     assert late_told[0] is None and late_told[-1] == 7
 
 
@@ -254,7 +254,7 @@ def test_a_query_is_watched_in_a_thread_until_it_is_over(tmp_path, monkeypatch):
             os.sched_yield()
         health(progress(1))
         query.recentProgress.append(report(1))
-    assert [told["batch"] for told in lines(tmp_path)] == [0, 1]
+    assert [line["batch"] for line in lines(tmp_path)] == [0, 1]
 
 
 def test_there_is_a_sign_of_life_while_spark_starts(tmp_path, monkeypatch):

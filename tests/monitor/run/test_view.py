@@ -12,7 +12,7 @@ from rich.console import Console
 from aomg.monitor.config.reader import load
 from aomg.monitor.run.progress import Progress
 from aomg.monitor.run.view import View
-from aomg.monitor.source.generated import Generator
+from aomg.monitor.source.generator import Generator
 from aomg.streams import podsets
 from aomg.times import time_of
 
@@ -27,13 +27,13 @@ def shown(folder, source, monitor=None, estimates=None, **console):
         f"source: {source}\nstate: state/\n"
         "queries: {inbound: {value: rtt_us, by: {podset: dst_podset}, size: 2m, period: 15s}}\n"
     )
-    said = io.StringIO()
-    view = View(Console(file=said, width=200, **console), load(file))
+    output = io.StringIO()
+    view = View(Console(file=output, width=200, **console), load(file))
     view.monitor = monitor
     newest = {"inbound": rows(END, {"6": estimates or {"p99": (1.0, 2.0, 3.0)}})}
     with view:
         view(Progress(0, 0.1, {"no time": 2}, newest, 20, [], []))
-    return said.getvalue()
+    return output.getvalue()
 
 
 def monitor(**more):
@@ -42,7 +42,7 @@ def monitor(**more):
 
 def test_a_generated_stream_is_behind_its_own_events_and_not_the_clock(tmp_path):
     line = shown(tmp_path, "{generate: {}}", monitor(newest_generated=END + 35 * SECOND))
-    assert "windows up to 2024-05-01T00:02:15Z, 35 s behind the generated events, batch 0" in line
+    assert "windows up to 2024-05-01T00:02:15Z, 35s behind the generated events, batch 0" in line
     assert "clock" not in line
 
 
@@ -54,24 +54,24 @@ def test_no_value_is_shown_outside_of_its_interval(tmp_path):
 
 def test_another_stream_is_behind_the_clock(tmp_path):
     source = "{jsonl: in/, time: ts, columns: {dst_podset: string, rtt_us: long}}"
-    assert "days behind the clock" in shown(tmp_path, source, monitor())
+    assert "d behind the clock" in shown(tmp_path, source, monitor())
 
 
-@pytest.mark.parametrize(("late", "told"), [(None, "late ?,"), (0, "late 0,"), (1234, "late 1,234,")])
-def test_late_events_are_shown_beside_the_refused_ones_once_they_are_counted(tmp_path, late, told):
-    assert f"refused 2, {told}" in shown(tmp_path, "{generate: {}}", monitor(late=late))
+@pytest.mark.parametrize(("late", "text"), [(None, "late ?,"), (0, "late 0,"), (1234, "late 1,234,")])
+def test_late_events_are_shown_beside_the_refused_ones_once_they_are_counted(tmp_path, late, text):
+    assert f"refused 2, {text}" in shown(tmp_path, "{generate: {}}", monitor(late=late))
 
 
 def test_a_monitor_that_ends_before_its_first_batch_leaves_no_picture(tmp_path):
     (tmp_path / "aomg.yaml").write_text(
         "source: {generate: {}}\nstate: state/\nqueries: {inbound: {value: rtt_us, size: 2m, period: 15s}}\n"
     )
-    said = io.StringIO()
-    console = Console(file=said, force_terminal=True, width=100)
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=True, width=100)
     with View(console, load(tmp_path / "aomg.yaml")) as view:
         view._live.stop()
-        said.truncate(0)
-    assert "starting" not in said.getvalue()
+        output.truncate(0)
+    assert "starting" not in output.getvalue()
 
 
 @pytest.mark.parametrize("events", [1000, 1250])

@@ -6,12 +6,12 @@ import pyarrow.dataset as ds
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made import MINUTE, NAMES, NOON, Killed, dying, files, quick_disk, row, table
+from samples import MINUTE, NAMES, NOON, Killed, dying, files, quick_disk, row, table
 
-from aomg.monitor.atomic import SinkError
+from aomg.monitor.atomic_files import SinkError
 from aomg.monitor.results.reader import read
 from aomg.monitor.sinks import compaction
-from aomg.monitor.sinks.compaction import Compacted, compact, days_over
+from aomg.monitor.sinks.compaction import Compacted, compact, past_days
 from aomg.monitor.sinks.parquet import ParquetSink
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
@@ -31,18 +31,18 @@ def write(folder: Path, batches: int = 5, sink: ParquetSink | None = None) -> Pa
 
 def seen(folder: Path) -> list[tuple]:
     """What anybody's reader of Parquet folders sees."""
-    found = ds.dataset(folder, partitioning="hive", format="parquet").to_table()
-    rows = found.select(["labels", "end", "batch"]).to_pylist()
+    stored = ds.dataset(folder, partitioning="hive", format="parquet").to_table()
+    rows = stored.select(["labels", "end", "batch"]).to_pylist()
     return sorted((one["labels"], one["end"], one["batch"]) for one in rows)
 
 
 def test_a_day_becomes_one_file_with_the_same_rows(tmp_path):
     write(tmp_path)
     before = seen(tmp_path)
-    assert days_over(tmp_path) == [TODAY]
+    assert past_days(tmp_path) == [TODAY]
     (tmp_path / "other").mkdir()
-    with pytest.raises(SinkError, match="holds no results yet"):
-        days_over(tmp_path / "other")
+    with pytest.raises(SinkError, match="has no results yet"):
+        past_days(tmp_path / "other")
     assert compact(tmp_path, TODAY) == Compacted(TODAY, 4, 8)
     assert seen(tmp_path) == before
     assert list(files(tmp_path)) == [
@@ -64,12 +64,12 @@ def can_exchange(monkeypatch, possible: bool) -> None:
 def test_killed_at_any_point_no_row_is_lost_or_doubled(tmp_path, monkeypatch, possible):
     can_exchange(monkeypatch, possible)
     killed = 0
-    for at in range(100):
-        folder = tmp_path / str(at)
+    for number in range(100):
+        folder = tmp_path / str(number)
         write(folder)
         before = seen(folder)
         try:
-            with dying(at, torn=True):
+            with dying(number, torn=True):
                 compact(folder, TODAY)
         except Killed:
             killed += 1
@@ -136,7 +136,7 @@ def test_a_day_without_results_and_a_damaged_file_are_errors(tmp_path):
     with pytest.raises(SinkError, match="there is no folder"):
         compact(tmp_path / "nowhere", TODAY)
     write(tmp_path)
-    with pytest.raises(SinkError, match=r"no results of the day 2026-01-01; there are 2026-11-16, 2026-11-17"):
+    with pytest.raises(SinkError, match=r"no results of 2026-01-01; its days are 2026-11-16, 2026-11-17"):
         compact(tmp_path, "2026-01-01")
     (tmp_path / f"day={TODAY}" / "batch-0000000002.parquet").write_bytes(b"half of a file")
     before = files(tmp_path)

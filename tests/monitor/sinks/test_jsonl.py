@@ -7,9 +7,9 @@ from unittest import mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import NAMES, NOON, alert, files, full_disk, quick_disk, row, table
+from samples import NAMES, NOON, alert, files, full_disk, quick_disk, row, table
 
-from aomg.monitor.atomic import SinkError
+from aomg.monitor.atomic_files import SinkError
 from aomg.monitor.sinks import jsonl as json_lines
 from aomg.monitor.sinks.jsonl import JsonLinesSink
 
@@ -145,19 +145,19 @@ def test_a_long_file_of_others_is_not_read_into_memory(tmp_path):
 
 
 @given(st.lists(st.sampled_from(["new 3", "new 4", "new 5", "old 4", "a note", ""]), max_size=12), st.booleans())
-def test_what_is_cut_are_the_own_lines_of_later_batches_wherever_they_stand(found, ended):
+def test_what_is_cut_are_the_own_lines_of_later_batches_wherever_they_stand(present, ended):
     """Behind the last own line of an earlier batch; all other lines stay as they are, in their order."""
 
     def line(what: str) -> str:
         stream, _, batch = what.partition(" ")
         return f'{{"batch":{batch},"stream":"{stream}","x":1}}' if batch.isdigit() else what
 
-    last = max((place for place, what in enumerate(found) if what == "new 3"), default=-1)
-    stays = [line(what) for place, what in enumerate(found) if place <= last or what not in ("new 4", "new 5")]
+    last = max((place for place, what in enumerate(present) if what == "new 3"), default=-1)
+    stays = [line(what) for place, what in enumerate(present) if place <= last or what not in ("new 4", "new 5")]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "alerts.jsonl"
-        text = "".join(f"{line(what)}\n" for what in found)
-        file.write_text(text if ended or not found or not found[-1] else text.removesuffix("\n"))
+        text = "".join(f"{line(what)}\n" for what in present)
+        file.write_text(text if ended or not present or not present[-1] else text.removesuffix("\n"))
         with mock.patch.object(json_lines, "_BLOCK", 16):
             JsonLinesSink(file, stream="new").put(4, [{"batch": 4, "stream": "new", "x": 1}])
         assert file.read_text() == "".join(f"{one}\n" for one in stays) + '{"batch":4,"stream":"new","x":1}\n'
@@ -176,5 +176,5 @@ def test_a_full_disk_is_an_error_and_leaves_no_half_line(tmp_path):
 
 
 def test_a_folder_in_place_of_the_file_is_an_error_that_says_so(tmp_path):
-    with pytest.raises(SinkError, match="a file stands where a folder is needed, or the other way round"):
+    with pytest.raises(SinkError, match="it is a file where a folder is needed, or the reverse"):
         JsonLinesSink(tmp_path).write(0, [alert()])

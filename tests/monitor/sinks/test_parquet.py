@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import MINUTE, NAMES, NOON, Killed, dying, files, full_disk, quick_disk, row, table
+from samples import MINUTE, NAMES, NOON, Killed, dying, files, full_disk, quick_disk, row, table
 
 from aomg.errors import InputError
-from aomg.monitor.atomic import SinkError
+from aomg.monitor.atomic_files import SinkError
 from aomg.monitor.sinks.parquet import ParquetSink
 from aomg.monitor.sinks.result_rows import SCHEMA, labels_key, stored
 
@@ -37,13 +37,13 @@ def test_a_partitioned_dataset_is_read_as_it_is(tmp_path):
     sink.write(1, table(row(("17",)), row(("a", None), query="pairs"), row((), query="all")))
     sink.write(2, table(row(("18",), end=NOON + DAY, burst=True)))
     (tmp_path / "day=2026-11-16" / ".batch-0000000009.parquet.partial").write_bytes(b"half")
-    found = ds.dataset(tmp_path, partitioning="hive").to_table()
-    assert found.schema.remove(found.schema.get_field_index("day")).equals(SCHEMA)
-    assert found["day"].to_pylist() == ["2026-11-16"] * 3 + ["2026-11-17"]
-    assert found["batch"].to_pylist() == [1, 1, 1, 2]
-    assert found["labels"].to_pylist() == [[], ["17"], ["a", None], ["18"]]
-    assert found["label_names"].to_pylist() == [[], ["podset"], ["src", "dst"], ["podset"]]
-    assert found["estimates"].to_pylist()[1] == row()["estimates"]
+    stored = ds.dataset(tmp_path, partitioning="hive").to_table()
+    assert stored.schema.remove(stored.schema.get_field_index("day")).equals(SCHEMA)
+    assert stored["day"].to_pylist() == ["2026-11-16"] * 3 + ["2026-11-17"]
+    assert stored["batch"].to_pylist() == [1, 1, 1, 2]
+    assert stored["labels"].to_pylist() == [[], ["17"], ["a", None], ["18"]]
+    assert stored["label_names"].to_pylist() == [[], ["podset"], ["src", "dst"], ["podset"]]
+    assert stored["estimates"].to_pylist()[1] == row()["estimates"]
 
 
 labels = st.lists(st.none() | st.sampled_from(["", "a", "b", "\x00", "\x01", "\x02", "\x03", "\x01a"]), max_size=3)
@@ -79,13 +79,13 @@ def days_of(number: int, days: list[int]) -> pa.Table:
 def test_a_repeat_from_any_point_leaves_the_same_files(batches, other, data):
     """Even if the batch had other days in the attempt that was killed."""
     with tempfile.TemporaryDirectory() as folder:
-        wanted, found = Path(folder) / "wanted", Path(folder) / "found"
+        wanted, actual = Path(folder) / "wanted", Path(folder) / "found"
         sink = ParquetSink(wanted, NAMES)
         for number, days in enumerate(batches):
             sink.write(number, days_of(number, days))
         crashed = data.draw(st.integers(0, len(batches) - 1), "the batch that was being written")
         again = data.draw(st.integers(0, crashed), "the batch from which on all is repeated")
-        sink = ParquetSink(found, NAMES)
+        sink = ParquetSink(actual, NAMES)
         for number, days in enumerate(batches[:crashed]):
             sink.write(number, days_of(number, days))
         attempt = data.draw(st.sampled_from([batches[crashed], other]), "the days of the attempt")
@@ -94,18 +94,18 @@ def test_a_repeat_from_any_point_leaves_the_same_files(batches, other, data):
                 sink.write(crashed, days_of(crashed, attempt))
         except Killed:
             pass
-        sink = ParquetSink(found, NAMES)
+        sink = ParquetSink(actual, NAMES)
         for number in range(again, len(batches)):
             sink.write(number, days_of(number, batches[number]))
-        assert files(found) == files(wanted)
-        assert sorted(path.name for path in found.iterdir()) == sorted(path.name for path in wanted.iterdir())
+        assert files(actual) == files(wanted)
+        assert sorted(path.name for path in actual.iterdir()) == sorted(path.name for path in wanted.iterdir())
 
 
 def test_readers_never_see_half_a_file(tmp_path):
     sink = ParquetSink(tmp_path, NAMES)
     sink.write(0, days_of(0, [0]))
-    for at in range(30):
-        with dying(at, torn=True) as done:
+    for number in range(30):
+        with dying(number, torn=True) as done:
             try:
                 sink.write(1, days_of(1, [0, 1]))
             except Killed:
@@ -137,16 +137,16 @@ def test_a_full_disk_is_an_error_and_leaves_what_was_there(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
-    [(errno.ENOSPC, "no space is left"), (errno.EROFS, "give the right to write there"), (errno.EIO, "Input/output")],
+    ("number", "message"),
+    [(errno.ENOSPC, "no space is left"), (errno.EROFS, "change its permissions"), (errno.EIO, "Input/output")],
 )
-def test_what_the_disk_says_comes_with_what_to_do(tmp_path, monkeypatch, number, said):
+def test_what_the_disk_says_comes_with_what_to_do(tmp_path, monkeypatch, number, message):
     sink = ParquetSink(tmp_path, NAMES)
 
     def fails(_):
         raise OSError(number, os.strerror(number))
 
-    with monkeypatch.context() as patch, pytest.raises(SinkError, match=said):
+    with monkeypatch.context() as patch, pytest.raises(SinkError, match=message):
         patch.setattr(os, "fsync", fails)
         sink.write(0, days_of(0, [0]))
     assert files(tmp_path) == {}
@@ -154,7 +154,7 @@ def test_what_the_disk_says_comes_with_what_to_do(tmp_path, monkeypatch, number,
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "results").write_text("")
-    with pytest.raises(SinkError, match="is a file; results need a folder"):
+    with pytest.raises(SinkError, match="is a file, but results need a folder"):
         ParquetSink(tmp_path / "results")
 
 
@@ -171,5 +171,5 @@ def test_rows_of_no_query_are_not_results_and_columns_are_checked():
     with pytest.raises(InputError, match="lack the column 'burst'"):
         stored(0, table(row()).drop_columns("burst"))
     wrong = table(row()).set_column(4, "count", pa.array(["many"]))
-    with pytest.raises(InputError, match="column 'count' of the results is string, which is no int64"):
+    with pytest.raises(InputError, match="column 'count' of the results has the type string, not int64"):
         stored(0, wrong)

@@ -4,7 +4,7 @@ import math
 
 from hypothesis import given
 from hypothesis import strategies as st
-from made import NAMES, NOON, row, table
+from samples import NAMES, NOON, row, table
 
 from aomg.monitor.sinks.result_rows import records, stored
 from aomg.times import time_text
@@ -35,8 +35,8 @@ def by_hand(one: dict) -> dict:
     named = names and labels is not None and len(names) == len(labels)
     estimates = {}
     for part in one["estimates"] or ():
-        told = {key: finite(part[key]) for key in ("value", "low", "high") if part[key] is not None}
-        estimates[part["name"]] = told | ({"method": part["method"]} if part["method"] is not None else {})
+        numbers = {key: finite(part[key]) for key in ("value", "low", "high") if part[key] is not None}
+        estimates[part["name"]] = numbers | ({"method": part["method"]} if part["method"] is not None else {})
     return {
         "batch": one["batch"],
         "query": one["query"],
@@ -58,6 +58,6 @@ def test_rows_are_told_with_names_and_without_what_json_has_not(rows):
     plain = whole
     for name in ("start", "end"):
         plain = plain.set_column(plain.column_names.index(name), name, plain[name].cast("int64"))
-    told = list(records(whole))
-    assert told == [by_hand(one) for one in plain.to_pylist()]
-    assert all(list(one) == list(by_hand(rest)) for one, rest in zip(told, plain.to_pylist(), strict=True))
+    lines = list(records(whole))
+    assert lines == [by_hand(one) for one in plain.to_pylist()]
+    assert all(list(one) == list(by_hand(rest)) for one, rest in zip(lines, plain.to_pylist(), strict=True))

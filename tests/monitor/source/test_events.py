@@ -35,11 +35,11 @@ def config(tmp_path: Path, source: str, queries: str = "") -> Config:
 
 def rows(spark: SparkSession, frame: Any, tmp_path: Path) -> list[dict[str, Any]]:
     """All rows that a stream gives for what is there."""
-    found: list[dict[str, Any]] = []
-    query = frame.writeStream.foreachBatch(lambda batch, _: found.extend(batch.toArrow().to_pylist()))
+    collected: list[dict[str, Any]] = []
+    query = frame.writeStream.foreachBatch(lambda batch, _: collected.extend(batch.toArrow().to_pylist()))
     query = query.option("checkpointLocation", str(tmp_path / f"checkpoint-{len(list(tmp_path.iterdir()))}"))
     query.trigger(availableNow=True).start().awaitTermination()
-    return found
+    return collected
 
 
 def written(tmp_path: Path, name: str, text: str) -> str:
@@ -62,21 +62,21 @@ def test_rows_of_csv_become_typed_events_and_each_bad_one_says_why(spark: SparkS
         "2026-03-01T12:00:00Z,f\n"
         "2026-03-01T12:00:00Z,g,,0.1\n",
     )
-    asked = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}, options: {{header: true}}")
-    events = events_of(spark, asked)
+    configuration = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}, options: {{header: true}}")
+    events = events_of(spark, configuration)
     good = {row["host"]: row for row in rows(spark, events.good, tmp_path) if row["rtt_us"] and row["ts"]}
     assert set(good) == {"a", "b"}
     assert good["a"] == {"host": "a", "rtt_us": 500, "load": 0.5, "ts": NOON}
     assert good["b"]["ts"] == NOON
     refused = {row["reason"]: row for row in rows(spark, events.refused, tmp_path)}
     assert set(refused) == {
-        "rtt_us is no long",
+        "rtt_us is not a whole number",
         "the time cannot be read",
-        "there is no time",
+        "the time is missing",
         "the line cannot be read",
         "no finite value in rtt_us",
     }
-    assert "many" in refused["rtt_us is no long"]["text"]
+    assert "many" in refused["rtt_us is not a whole number"]["text"]
     assert refused["the line cannot be read"]["text"] == "2026-03-01T12:00:00Z,f"
     assert all(row["file"].endswith("a.csv") and row["count"] == 1 for row in refused.values())
 
@@ -84,14 +84,14 @@ def test_rows_of_csv_become_typed_events_and_each_bad_one_says_why(spark: SparkS
 def test_no_row_is_dropped_on_the_way(spark: SparkSession, tmp_path: Path) -> None:
     lines = [json.dumps({"ts": "2026-03-01T12:00:00Z", "host": str(i), "rtt_us": i}) for i in range(50)]
     folder = written(tmp_path, "a.jsonl", "\n".join([*lines, "{broken", "[]", '{"ts": 5}']) + "\n")
-    asked = config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}")
-    assert len(rows(spark, events_of(spark, asked).good, tmp_path)) == 53
+    configuration = config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}")
+    assert len(rows(spark, events_of(spark, configuration).good, tmp_path)) == 53
 
 
 def test_of_many_refused_rows_a_few_are_kept_and_all_are_counted(spark: SparkSession, tmp_path: Path) -> None:
     folder = written(tmp_path, "a.jsonl", "not json\n" * (MOST_SAMPLES + 150))
-    asked = config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}")
-    refused = rows(spark, events_of(spark, asked).refused, tmp_path)
+    configuration = config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}")
+    refused = rows(spark, events_of(spark, configuration).refused, tmp_path)
     assert sum(row["count"] for row in refused) == MOST_SAMPLES + 150
     assert sum(row["text"] is not None for row in refused) == MOST_SAMPLES
 
@@ -103,9 +103,9 @@ def test_times_without_a_zone_are_those_of_the_source(spark: SparkSession, tmp_p
         '{"ts": "2026-03-01T12:00:00Z", "host": "zone", "rtt_us": 1}\n'
         '{"ts": "2026-03-01 13:00:00", "host": "none", "rtt_us": 1}\n',
     )
-    asked = config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}, time_zone: Europe/Berlin")
-    found = rows(spark, events_of(spark, asked).good, tmp_path)
-    assert {row["ts"] for row in found} == {NOON}
+    configuration = config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}, time_zone: Europe/Berlin")
+    read = rows(spark, events_of(spark, configuration).good, tmp_path)
+    assert {row["ts"] for row in read} == {NOON}
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_times_without_a_zone_are_those_of_the_source(spark: SparkSession, tmp_p
 )
 def test_times_may_be_numbers(spark: SparkSession, tmp_path: Path, format: str, text: str) -> None:
     folder = written(tmp_path, "a.csv", f"{text},a,1,1\nsoon,b,1,1\n")
-    asked = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}, time_format: {format}")
-    events = events_of(spark, asked)
+    configuration = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}, time_format: {format}")
+    events = events_of(spark, configuration)
     assert [row["ts"] for row in rows(spark, events.good, tmp_path)] == [NOON, None]
     assert [row["reason"] for row in rows(spark, events.refused, tmp_path)] == ["the time cannot be read"]
 
@@ -123,8 +123,8 @@ def test_times_may_be_numbers(spark: SparkSession, tmp_path: Path, format: str, 
 def test_a_row_without_one_kpi_is_not_refused_if_it_has_another(spark: SparkSession, tmp_path: Path) -> None:
     folder = written(tmp_path, "a.csv", "2026-03-01T12:00:00Z,a,,0.5\n2026-03-01T12:00:00Z,b,7,\n")
     more = "  load: {value: load, by: [host], size: 1 minute, period: 10 seconds, quantiles: [0.5]}\n"
-    asked = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}", more)
-    assert rows(spark, events_of(spark, asked).refused, tmp_path) == []
+    configuration = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}", more)
+    assert rows(spark, events_of(spark, configuration).refused, tmp_path) == []
 
 
 def test_parquet_files_tell_their_own_columns(spark: SparkSession, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_parquet_files_tell_their_own_columns(spark: SparkSession, tmp_path: Pat
     pq.write_table(table, tmp_path / "in" / "a.parquet")
     events = events_of(spark, config(tmp_path, "parquet: in/"))
     assert rows(spark, events.good, tmp_path)[0] == {"ts": NOON, "host": "a", "rtt_us": 1.5}
-    assert [row["reason"] for row in rows(spark, events.refused, tmp_path)] == ["there is no time"]
+    assert [row["reason"] for row in rows(spark, events.refused, tmp_path)] == ["the time is missing"]
 
 
 def test_numbers_need_to_be_told_as_times(spark: SparkSession, tmp_path: Path) -> None:
@@ -145,9 +145,9 @@ def test_numbers_need_to_be_told_as_times(spark: SparkSession, tmp_path: Path) -
 
 def test_a_header_in_another_order_is_an_error_and_not_read_by_place(spark: SparkSession, tmp_path: Path) -> None:
     folder = written(tmp_path, "a.csv", "ts,host,load,rtt_us\n2026-03-01T12:00:00Z,a,1,500\n")
-    asked = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}, options: {{header: true}}")
+    configuration = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}, options: {{header: true}}")
     with pytest.raises(PySparkException, match="CSV header does not conform"):
-        rows(spark, events_of(spark, asked).good, tmp_path)
+        rows(spark, events_of(spark, configuration).good, tmp_path)
 
 
 def test_a_row_whose_label_cannot_be_read_is_refused_once_by_the_queries_that_go_by_it(
@@ -159,14 +159,18 @@ def test_a_row_whose_label_cannot_be_read_is_refused_once_by_the_queries_that_go
         "2026-03-01T12:00:00Z,a,1,7\n2026-03-01T12:00:00Z,b,one,7\n2026-03-01T12:00:00Z,c,,7\n",
     )
     by_rack = "  by_rack: {value: rtt_us, by: [rack], size: 1 minute, period: 10 seconds, quantiles: [0.5]}\n"
-    asked = config(tmp_path, f"csv: {folder}, columns: {{ts: string, host: string, rack: int, rtt_us: long}}", by_rack)
-    events = events_of(spark, asked)
-    found = {
+    configuration = config(
+        tmp_path, f"csv: {folder}, columns: {{ts: string, host: string, rack: int, rtt_us: long}}", by_rack
+    )
+    events = events_of(spark, configuration)
+    values = {
         name: {row["host"]: (row["rack"], row["rtt_us"]) for row in rows(spark, events.of(query), tmp_path)}
-        for name, query in asked.queries.items()
+        for name, query in configuration.queries.items()
     }
-    assert found["rtt"] == {"a": (1, 7), "b": (None, 7), "c": (None, 7)}, "hosts are readable"
-    assert found["by_rack"] == {"a": (1, 7), "b": (None, None), "c": (None, 7)}, "a missing rack is a key: null"
-    assert events.good.columns == events.of(asked.queries["by_rack"]).columns == ["host", "rack", "rtt_us", "ts"]
+    assert values["rtt"] == {"a": (1, 7), "b": (None, 7), "c": (None, 7)}, "hosts are readable"
+    assert values["by_rack"] == {"a": (1, 7), "b": (None, None), "c": (None, 7)}, "a missing rack is a key: null"
+    assert (
+        events.good.columns == events.of(configuration.queries["by_rack"]).columns == ["host", "rack", "rtt_us", "ts"]
+    )
     (refused,) = rows(spark, events.refused, tmp_path)
-    assert (refused["reason"], refused["count"]) == ("rack is no int", 1)
+    assert (refused["reason"], refused["count"]) == ("rack is not a whole number", 1)

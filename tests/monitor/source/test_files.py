@@ -36,9 +36,9 @@ TREES: dict[str, tuple[list[str], dict[str, str]]] = {
     "a pattern in folders": (["a.parquet", "old/b.parquet", "old/a.x"], {"pathGlobFilter": "?.parquet", **RECURSIVE}),
 }
 REFUSED: dict[str, tuple[list[str], str]] = {
-    "a file beside days, which Spark leaves out": (["day=1/a.parquet", "b.parquet"], "b.parquet lies beside"),
-    "a folder beside days": (["day=1/a.parquet", "old/b.parquet"], "b.parquet lies beside"),
-    "different columns": (["day=1/a.parquet", "hour=1/b.parquet"], "b.parquet lies beside"),
+    "a file beside days, which Spark leaves out": (["day=1/a.parquet", "b.parquet"], "b.parquet is next to"),
+    "a folder beside days": (["day=1/a.parquet", "old/b.parquet"], "b.parquet is next to"),
+    "different columns": (["day=1/a.parquet", "hour=1/b.parquet"], "b.parquet is next to"),
     "only folders, which Spark leaves out": (["old/a.parquet"], "recursiveFileLookup: true"),
 }
 
@@ -63,9 +63,9 @@ def test_the_files_that_are_looked_at_are_those_that_spark_reads(
 ) -> None:
     files, options = TREES[tree]
     folder = planted(tmp_path, files)
-    found = source_files(folder, options)
-    mine = [str(file.relative_to(folder)) for file in found.files]
-    assert (sorted(mine), list(found.folder_columns)) == read_by_spark(spark, folder, options)
+    listed = source_files(folder, options)
+    mine = [str(file.relative_to(folder)) for file in listed.files]
+    assert (sorted(mine), list(listed.folder_columns)) == read_by_spark(spark, folder, options)
     assert mine
 
 
@@ -73,9 +73,9 @@ def test_the_files_that_are_looked_at_are_those_that_spark_reads(
 def test_what_spark_refuses_or_leaves_out_is_said_before_the_start(
     spark: SparkSession, tmp_path: Path, tree: str
 ) -> None:
-    files, said = REFUSED[tree]
+    files, message = REFUSED[tree]
     folder = planted(tmp_path, files)
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         source_files(folder, {})
     try:
         read, _ = read_by_spark(spark, folder, {})
@@ -143,20 +143,20 @@ def test_what_days_are_called_is_a_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said", "remedy"),
+    ("columns", "message", "remedy"),
     [
         ({"rtt_us": pa.array([1.5])}, "", None),
-        ({"rtt_us": pa.array([1.5])}, COLUMNS.replace("ts: string", "ts: timestamp"), "as long; say double"),
-        ({"ts": pa.array([0], pa.timestamp("ns"))}, "", "nanoseconds, which Spark does not read"),
+        ({"rtt_us": pa.array([1.5])}, COLUMNS.replace("ts: string", "ts: timestamp"), "as long; use double"),
+        ({"ts": pa.array([0], pa.timestamp("ns"))}, "", "nanoseconds, which Spark cannot read"),
         ({"ts": pa.array([0])}, "", "time_format: epoch_s, epoch_ms or epoch_us"),
-        ({"ts": pa.array([True])}, "", "holds bool, which tells no time"),
+        ({"ts": pa.array([True])}, "", "has the type bool, which is not a time"),
         ({"rtt_us": pa.array([1], pa.int32())}, COLUMNS.replace("ts: string", "ts: timestamp"), None),
     ],
 )
 def test_types_of_parquet_files_are_looked_at(
-    tmp_path: Path, columns: dict[str, pa.Array], said: str, remedy: str | None
+    tmp_path: Path, columns: dict[str, pa.Array], message: str, remedy: str | None
 ) -> None:
-    config = configured(tmp_path, f"parquet: in/, {said}" if said else "parquet: in/")
+    config = configured(tmp_path, f"parquet: in/, {message}" if message else "parquet: in/")
     pq.write_table(pa.table({"ts": TIME, "host": ["a"], "rtt_us": [1], **columns}), tmp_path / "in" / "a.parquet")
     if remedy is None:
         inspect(config)
@@ -169,13 +169,13 @@ def test_files_whose_types_differ_need_the_type_said(tmp_path: Path) -> None:
     config = configured(tmp_path, "parquet: in/")
     for name, kind in (("a", pa.int32()), ("b", pa.int64())):
         pq.write_table(pa.table({"ts": TIME, "host": ["a"], "rtt_us": pa.array([1], kind)}), tmp_path / f"in/{name}")
-    with pytest.raises(ConfigError, match=r"int64 in .*b, and int32 in others; say its type under columns"):
+    with pytest.raises(ConfigError, match=r"int64 in .*b, and int32 in other files; set its type under columns"):
         inspect(config)
     inspect(configured(tmp_path, "parquet: in/, columns: {ts: timestamp, host: string, rtt_us: long}"))
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "said"),
+    ("text", "options", "message"),
     [
         ("ts,host,rtt_us\n", "header: true", None),
         ("TS,host,rtt_us\r\n", "header: true", None),
@@ -183,7 +183,7 @@ def test_files_whose_types_differ_need_the_type_said(tmp_path: Path) -> None:
         (
             "ts,rtt_us,host\n",
             "header: true",
-            "begins with the columns ts, rtt_us, host, and source.columns has ts, host",
+            "has the columns ts, rtt_us, host, but source.columns has ts, host",
         ),
         ("ts,host\n", "header: true", "in the order of the file"),
         ("ts,host,rtt_us;2026-03-01T12:00:00Z,a,7;", "header: true, lineSep: ';'", None),
@@ -192,24 +192,24 @@ def test_files_whose_types_differ_need_the_type_said(tmp_path: Path) -> None:
             "header: true, lineSep: '||', comment: '#'",
             None,
         ),
-        ("ts,host;2026-03-01T12:00:00Z,a;", "header: true, lineSep: ';'", "begins with the columns ts, host, and"),
+        ("ts,host;2026-03-01T12:00:00Z,a;", "header: true, lineSep: ';'", "has the columns ts, host, but"),
         ("ts,host,rtt_us\n", "header: false", "set options: {header: true}"),
         ("2026-03-01T12:00:00Z,a,7\n", "header: false", None),
         ("", "header: true", None),
     ],
 )
 def test_the_first_line_of_csv_files_is_compared_with_the_columns(
-    tmp_path: Path, text: str, options: str, said: str | None
+    tmp_path: Path, text: str, options: str, message: str | None
 ) -> None:
     config = configured(tmp_path, f"csv: in/, {COLUMNS}, options: {{{options}}}")
     (tmp_path / "in" / "a.csv").write_text(text)
     (tmp_path / "in" / "b.csv.gz").write_bytes(gzip.compress(text.encode()))
     (tmp_path / "in" / "c.csv.gz").write_text("not compressed")
-    if said is None:
+    if message is None:
         inspect(config)
         return
     for name in ("a.csv", "b.csv.gz"):
-        with pytest.raises(ConfigError, match=rf"line 1: .*{name}.*{said}"):
+        with pytest.raises(ConfigError, match=rf"line 1: .*{name}.*{message}"):
             inspect(config)
         (tmp_path / "in" / name).unlink()
 

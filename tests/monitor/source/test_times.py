@@ -32,7 +32,7 @@ def local(text):
 
 
 def test_a_time_keeps_the_zone_that_it_says_and_gets_the_source_s_otherwise(spark):
-    told = {
+    expected = {
         "2024-05-01T12:00:00Z": NOON,
         "2024-05-01 14:00:00 Europe/Berlin": NOON,
         "2024-05-01 14:00:00 CET": NOON,
@@ -49,21 +49,21 @@ def test_a_time_keeps_the_zone_that_it_says_and_gets_the_source_s_otherwise(spar
         "2024-05": local("2024-05-01"),
         "noon": None,
     }
-    assert dict(zip(told, read(spark, list(told)), strict=True)) == told
+    assert dict(zip(expected, read(spark, list(expected)), strict=True)) == expected
 
 
 def test_any_instant_in_any_zone_is_read_back(spark):
     chance = random.Random(6)
     styles = ("%Y-%m-%dT%H:%M:%S.%f%z", "%Y-%m-%d %H:%M:%S.%f %z", "%Y-%m-%dT%H:%M:%S.%f")
-    made = []
+    instants = []
     for style in itertools.islice(itertools.cycle(styles), 300):
         instant = NOON + timedelta(seconds=chance.randrange(10**9), microseconds=chance.randrange(10**6))
         offset = timezone(timedelta(minutes=chance.randrange(-18 * 60, 18 * 60 + 1)))
         zone = offset if style.endswith("%z") else BERLIN
         if zone is BERLIN and instant.month in (3, 10):
             continue  # an hour of these months is there twice, or not at all
-        made.append((instant, instant.astimezone(zone).strftime(style)))
-    assert read(spark, [text for _, text in made]) == [instant for instant, _ in made]
+        instants.append((instant, instant.astimezone(zone).strftime(style)))
+    assert read(spark, [text for _, text in instants]) == [instant for instant, _ in instants]
 
 
 @pytest.mark.parametrize(

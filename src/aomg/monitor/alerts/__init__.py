@@ -1,1 +1,1 @@
-"""Judges rules window by window, and keeps the state of every alert on disk."""
+"""Evaluates rules window by window, and stores the state of every alert."""

@@ -1,14 +1,14 @@
-"""Judges window after window, and keeps the state of every alert: inactive, pending, firing, resolved.
+"""Evaluates the rules window by window, and follows the state of every alert: inactive, pending, firing, resolved.
 
-The judge is a function of the state before and the rows of a batch: repeating a batch gives the same state and the
-same alerts with the same ids, whatever happened in between. It reads no clock and writes nothing.
+The result depends only on the state before and the rows of a batch: a repeated batch gives the same state and the same
+alerts with the same ids. The judge reads no clock and writes nothing.
 
-Every rule is judged at each multiple of its queries' periods, in order. A key without a row counts as one for which
-the condition does not hold.
+Every rule is evaluated at each multiple of its queries' periods, in order. For a key without a row the condition does
+not hold.
 
 =========  =========================================================================================
 inactive   condition holds: pending; firing at once if `for` is 0
-pending    holds for as long as `for` says: firing; does not hold: inactive
+pending    has held for `for`: firing; does not hold: inactive
 firing     has not held for `keep_firing_for`: resolved (at once if that is 0), and inactive again
 =========  =========================================================================================
 """
@@ -37,12 +37,12 @@ Windows = Mapping[str, WindowRows]
 
 
 class OrderError(AomgError, RuntimeError):
-    """Windows or batches that were judged before, or out of order. Nothing was judged; start from the state below."""
+    """Windows or batches that were evaluated before, or are out of order. Nothing was evaluated."""
 
 
 @dataclass(frozen=True)
 class Active:
-    """An alert that is pending or fires, for those who look."""
+    """An alert that is pending or firing."""
 
     rule: str
     group: str
@@ -53,26 +53,27 @@ class Active:
 
 
 class Judge:
-    """The rules of a configuration. It has no state of its own: `step` takes one and returns the next."""
+    """Evaluates the rules of a configuration. It has no state: `step` takes one and returns the next."""
 
     def __init__(self, rules: Sequence[Rule | Target], queries: Mapping[str, QueryConfig]) -> None:
         self.rules = [rule for rule in rules if isinstance(rule, Rule)]
         self.targets = [rule for rule in rules if isinstance(rule, Target)]
         self.queries = queries
         keys = [rule.key for rule in self.rules]
-        twice = [rule for at, rule in enumerate(self.rules) if rule.key in keys[:at]]
-        if twice:
-            raise ConfigError(f"group {twice[0].group} has two rules {twice[0].name} with the same labels; rename one")
+        duplicates = [rule for index, rule in enumerate(self.rules) if rule.key in keys[:index]]
+        if duplicates:
+            first = duplicates[0]
+            raise ConfigError(f"group {first.group} has two rules {first.name} with the same labels; rename one")
 
     def step(self, state: State, rows: Mapping[str, Sequence[WindowRows]], batch: int) -> tuple[State, list[Alert]]:
-        """Judge a batch: all its window ends after the last one judged, and those between that have no rows.
+        """Evaluate a batch: all its window ends after the last evaluated one, and those between without rows.
 
         Returns the state after it, and the transitions, in the order of their ends. Raises OrderError if the batch or
-        one of its windows was judged already. Costs some array operations for each rule and window end, and some
-        microseconds for each alert that is pending or fires.
+        one of its windows was evaluated already. Takes some array operations for each rule and window end, and some
+        microseconds for each alert that is pending or firing.
         """
         if state.batch is not None and batch <= state.batch:
-            raise OrderError(f"batch {batch} comes after batch {state.batch}; start from the state below it")
+            raise OrderError(f"batch {batch} follows batch {state.batch}; start from an earlier state")
         windows = self._by_end(state, rows)
         if not windows:
             return replace(state, batch=batch), []
@@ -84,16 +85,16 @@ class Judge:
             if run.live:
                 after[rule.key] = run.state()
             alerts += run.alerts
-        places = {rule.key: at for at, rule in enumerate(self.rules)}
-        alerts.sort(key=lambda told: (told[0].end, places.get(told[1], -1), by_labels(told[2])))
+        places = {rule.key: index for index, rule in enumerate(self.rules)}
+        alerts.sort(key=lambda change: (change[0].end, places.get(change[1], -1), by_labels(change[2])))
         return State(batch, max(windows), after), [alert for alert, _, _ in alerts]
 
     def headrooms(self, rows: Mapping[str, Sequence[WindowRows]]) -> list[Headroom]:
-        """Return what every target has left, at each of its window ends in a batch."""
+        """Return the headroom of every target, at each of its window ends in a batch."""
         return [room for target in self.targets for room in target.headrooms(rows)]
 
     def active(self, state: State) -> list[Active]:
-        """Return what is pending or fires, in the order of the rules and labels."""
+        """Return the alerts that are pending or firing, in the order of rules and labels."""
         return [
             Active(
                 rule.name,
@@ -107,15 +108,15 @@ class Judge:
         ]
 
     def firing(self, state: State) -> list[Alert]:
-        """Return what fires, each as it was told when it fired, with the same id, but for what was measured then."""
+        """Return the firing alerts, each as it fired, with the same id but without the quantities of that window."""
         return [
-            _as_told(rule, labels, since, fired, state.batch or 0)
+            _as_fired(rule, labels, since, fired, state.batch or 0)
             for rule, labels, since, fired in self._instances(state)
             if fired is not None
         ]
 
     def _instances(self, state: State) -> Iterator[tuple[Rule, Labels, int, int | None]]:
-        """What is pending or fires, since when, and when it fired: in the order of the rules and labels."""
+        """The alerts that are pending or firing, since when, and when they fired: in the order of rules and labels."""
         for rule in self.rules:
             instances = state.rules[rule.key].instances if rule.key in state.rules else {}
             for labels in sorted(instances, key=by_labels):
@@ -123,33 +124,31 @@ class Judge:
                 yield rule, labels, since, fired
 
     def _by_end(self, state: State, rows: Mapping[str, Sequence[WindowRows]]) -> dict[int, dict[str, WindowRows]]:
-        found: dict[int, dict[str, WindowRows]] = {}
+        by_end: dict[int, dict[str, WindowRows]] = {}
         for query, windows in rows.items():
             if query not in self.queries:
-                raise OrderError(f"there are rows of {query!r}, which is no query of this judge")
+                raise OrderError(f"there are rows of {query!r}, which is not a query of this judge")
             period = self.queries[query].query.period
             for window in windows:
                 if state.judged is not None and window.end <= state.judged:
                     raise OrderError(
                         f"a window of {query} ends at {time_text(window.end)}; "
-                        f"{time_text(state.judged)} was judged already"
+                        f"{time_text(state.judged)} was evaluated already"
                     )
                 if window.end % period:
                     raise OrderError(
                         f"a window of {query} ends at {time_text(window.end)}, "
-                        f"no multiple of its period {duration_text(period)}"
+                        f"which is not a multiple of its period {duration_text(period)}"
                     )
-                if query in found.setdefault(window.end, {}):
-                    raise OrderError(
-                        f"there are two windows of {query} that end at {time_text(window.end)}; join their rows"
-                    )
-                found[window.end][query] = window
-        return found
+                if query in by_end.setdefault(window.end, {}):
+                    raise OrderError(f"two windows of {query} end at {time_text(window.end)}; join their rows")
+                by_end[window.end][query] = window
+        return by_end
 
-    def _removed(self, state: State, end: int, batch: int) -> list["_Told"]:
-        """Resolve the alerts of rules that are no longer there: nobody else would."""
+    def _removed(self, state: State, end: int, batch: int) -> list["_Change"]:
+        """Resolve the alerts of rules that are no longer configured."""
         known = {rule.key for rule in self.rules}
-        told: list[_Told] = []
+        changes: list[_Change] = []
         for key, part in state.rules.items():
             for labels, was in part.instances.items() if key not in known else ():
                 named = _named(part.label_names, labels, part.labels)
@@ -170,30 +169,31 @@ class Judge:
                     fired=was.fired,
                     batch=batch,
                 )
-                told.append((alert, key, labels))
-        return told
+                changes.append((alert, key, labels))
+        return changes
 
 
-_Told = tuple[Alert, str, Labels]
+_Change = tuple[Alert, str, Labels]
+"""A transition, the key of its rule, and the labels of its key."""
 
 
 class _Run:
-    """One rule on its way through a batch."""
+    """Evaluates one rule on a batch."""
 
     def __init__(self, rule: Rule, before: RuleState | None, batch: int) -> None:
         self.rule = rule
         self.batch = batch
         self.instances = dict(before.instances) if before else {}
-        self.seen = before.members(rule.key_names) if before and rule.remembers else {}
-        self.alerts: list[_Told] = []
+        self.last_seen = before.members(rule.key_names) if before and rule.remembers else {}
+        self.alerts: list[_Change] = []
 
     @property
     def live(self) -> bool:
-        """Whether anything is remembered; if not, ends without rows need not be judged."""
-        return bool(self.instances or self.seen)
+        """Whether there is any state; if not, ends without rows need not be evaluated."""
+        return bool(self.instances or self.last_seen)
 
     def state(self) -> RuleState:
-        """What is remembered now."""
+        """The state after what was evaluated so far."""
         rule = self.rule
         return RuleState(
             rule.group,
@@ -202,46 +202,46 @@ class _Run:
             rule.label_names,
             rule.size,
             self.instances,
-            dict(self.seen),
+            dict(self.last_seen),
             rule.key_names,
         )
 
     def judge(self, windows: Mapping[int, Windows], first: int) -> None:
-        """Judge every multiple of the period from `first` to the newest window end, with rows or without."""
+        """Evaluate every multiple of the period from `first` to the newest window end, with rows or without."""
         period, newest = self.rule.period, max(windows)
-        there = sorted(end for end, part in windows.items() if end % period == 0 and part.keys() & self.rule.orders)
+        with_rows = sorted(end for end, part in windows.items() if end % period == 0 and part.keys() & self.rule.orders)
         end = -(-first // period) * period
         while end <= newest:
             if not self.live:
-                at = bisect_left(there, end)
-                if at == len(there):
+                index = bisect_left(with_rows, end)
+                if index == len(with_rows):
                     return
-                end = there[at]
+                end = with_rows[index]
             self._judge(end, windows.get(end, {}))
             end += period
 
     def _judge(self, end: int, windows: Windows) -> None:
         rule, instances = self.rule, self.instances
-        verdict = rule.judge(end, rule.joined(windows), self.seen)
-        self.seen = verdict.seen
-        asked = verdict.holds[CERTAIN if rule.when == "certain" else POSSIBLE]
-        true = {verdict.labels[row]: row for row in np.flatnonzero(asked).tolist()}
+        verdict = rule.judge(end, rule.joined(windows), self.last_seen)
+        self.last_seen = verdict.last_seen
+        holds = verdict.holds[CERTAIN if rule.when == "certain" else POSSIBLE]
+        true = {verdict.labels[row]: row for row in np.flatnonzero(holds).tolist()}
         for labels, row in true.items():
             was = instances.get(labels)
             since = end if was is None else was.since
             fired = None if was is None else was.fired
-            ripe = fired is None and end - since >= rule.for_
-            instances[labels] = Instance(since, end if ripe else fired, end)
-            if ripe or was is None:
-                self._tell("firing" if ripe else "pending", labels, instances[labels], verdict, row, end)
+            fires_now = fired is None and end - since >= rule.for_
+            instances[labels] = Instance(since, end if fires_now else fired, end)
+            if fires_now or was is None:
+                self._add("firing" if fires_now else "pending", labels, instances[labels], verdict, row, end)
         for labels in [labels for labels in instances if labels not in true]:
             was = instances[labels]
             if was.fired is None or end - was.last_true >= rule.keep_firing_for:
                 del instances[labels]
                 transition: Transition = "inactive" if was.fired is None else "resolved"
-                self._tell(transition, labels, was, verdict, verdict.row_of(labels), end)
+                self._add(transition, labels, was, verdict, verdict.row_of(labels), end)
 
-    def _tell(
+    def _add(
         self, transition: Transition, labels: Labels, instance: Instance, verdict: Verdict, row: int | None, end: int
     ) -> None:
         rule = self.rule
@@ -266,11 +266,11 @@ class _Run:
             fleet=evidence.fleet,
             units={name: unit for name, unit in rule.units.items() if name in evidence.quantities},
         )
-        annotations |= rule.annotations_of(alert, evidence)  # they may tell all the rest of it
+        annotations |= rule.annotations_of(alert, evidence)  # last: they may use all the other fields
         self.alerts.append((alert, rule.key, labels))
 
 
-def _as_told(rule: Rule, labels: Labels, since: int, fired: int, batch: int) -> Alert:
+def _as_fired(rule: Rule, labels: Labels, since: int, fired: int, batch: int) -> Alert:
     named = _named(rule.label_names, labels, rule.labels)
     annotations: dict[str, str] = {}
     alert = Alert(
@@ -294,7 +294,7 @@ def _as_told(rule: Rule, labels: Labels, since: int, fired: int, batch: int) -> 
 
 
 def _certainty(verdict: Verdict, row: int | None) -> Certainty:
-    if row is None or not verdict.judged[row]:
+    if row is None or not verdict.has_data[row]:
         return "no data"
     if verdict.holds[CERTAIN, row]:
         return "certain"
@@ -302,5 +302,5 @@ def _certainty(verdict: Verdict, row: int | None) -> Certainty:
 
 
 def _named(names: Sequence[str], labels: Labels, fixed: Mapping[str, str]) -> dict[str, str | None]:
-    """The labels of an alert: those of its key, and those of its rule."""
+    """The labels of an alert: those of its key and those of its rule."""
     return {**dict(zip(names, labels, strict=True)), **fixed}

@@ -1,6 +1,6 @@
-"""What the judge remembers from one batch to the next: alerts that are pending or fire, and members of fleets.
+"""Defines the state between batches: alerts that are pending or firing, and members of fleets.
 
-It is small: alerts vanish when they resolve, members when they have not been seen for as long as their rule says.
+It is small: alerts are removed when they resolve, members after the rule's `remember`.
 """
 
 from collections.abc import Mapping
@@ -14,24 +14,24 @@ _VERSION = 1
 
 
 class Instance(NamedTuple):
-    """An alert that is pending, or fires. Window ends, in microseconds."""
+    """An alert that is pending or firing. Window ends, in microseconds."""
 
     since: int
-    """At which the condition came to hold."""
+    """Since which the condition holds."""
     fired: int | None
     """At which it fired; None while it is pending."""
     last_true: int
-    """At which the condition held last."""
+    """At which the condition last held."""
 
 
 @dataclass(frozen=True)
 class RuleState:
-    """What is remembered of a rule, with what is needed to resolve its alerts when the rule has gone.
+    """The state of a rule, with what is needed to resolve its alerts when the rule is removed.
 
-    seen
-        Of fleets: the members, and the window end at which each was seen last.
+    last_seen
+        Of fleets: the last window end at which each member had a row.
     key_names
-        What the labels of these members are called; None in states of a version that did not write it.
+        The names of the labels of these members; None in states of a version that did not write it.
     """
 
     group: str
@@ -40,30 +40,30 @@ class RuleState:
     label_names: tuple[str, ...]
     size: int
     instances: Mapping[Labels, Instance] = field(default_factory=dict)
-    seen: Mapping[Labels, int] = field(default_factory=dict)
+    last_seen: Mapping[Labels, int] = field(default_factory=dict)
     key_names: tuple[str, ...] | None = None
 
     def members(self, names: tuple[str, ...]) -> Mapping[Labels, int]:
         """The members with their labels in the order of `names`; none if they have other labels, of another query.
 
-        Where the names were not written, members that have as many labels are taken.
+        If the names were not written, the members with as many labels.
         """
-        called = self.key_names
-        if called is None:
-            return {member: end for member, end in self.seen.items() if len(member) == len(names)}
-        if called == names:
-            return self.seen
-        if sorted(called) != sorted(names):
+        stored = self.key_names
+        if stored is None:
+            return {member: end for member, end in self.last_seen.items() if len(member) == len(names)}
+        if stored == names:
+            return self.last_seen
+        if sorted(stored) != sorted(names):
             return {}
-        places = [called.index(name) for name in names]
-        return {tuple(member[place] for place in places): end for member, end in self.seen.items()}
+        places = [stored.index(name) for name in names]
+        return {tuple(member[place] for place in places): end for member, end in self.last_seen.items()}
 
 
 @dataclass(frozen=True)
 class State:
-    """Everything that the judge remembers. `judged` is the newest window end that was judged.
+    """The state of all rules. `judged` is the newest window end that was evaluated.
 
-    The empty state is that of a monitor that has not run yet.
+    The default is the state of a monitor that has not run yet.
     """
 
     batch: int | None = None
@@ -71,38 +71,40 @@ class State:
     rules: Mapping[str, RuleState] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it in JSON's types, in an order that depends on the content alone."""
+        """Return it as a JSON object, in an order that depends on the content alone."""
         return {
             "version": _VERSION,
             "batch": self.batch,
             "judged": self.judged,
-            "rules": {key: _told(self.rules[key]) for key in sorted(self.rules)},
+            "rules": {key: _record(self.rules[key]) for key in sorted(self.rules)},
         }
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any] | None) -> "State":
-        """Return the state of which `to_json` told; the empty one for None. Raises StateError for anything else."""
-        if told is None:
+    def from_json(cls, record: Mapping[str, Any] | None) -> "State":
+        """Return the state that `to_json` wrote; the empty one for None. Raises StateError for anything else."""
+        if record is None:
             return cls()
         try:
-            version = told["version"]
+            version = record["version"]
             if version == _VERSION:
-                rules = {key: _rule_state(part) for key, part in told["rules"].items()}
-                return cls(_number(told["batch"]), _number(told["judged"]), rules)
+                rules = {key: _rule_state(part) for key, part in record["rules"].items()}
+                return cls(_number(record["batch"]), _number(record["judged"]), rules)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise StateError(f"this is no state of alerts: {error!r}; put it back from a copy, or remove it") from error
-        raise StateError(f"the state of alerts is of version {version!r}, and this program reads version {_VERSION}")
+            raise StateError(
+                f"this is not an alert state: {error!r}; restore it from a backup, or remove it"
+            ) from error
+        raise StateError(f"the alert state has version {version!r}, but this program reads version {_VERSION}")
 
 
 def by_labels(labels: Labels) -> list[tuple[bool, str]]:
-    """For sorting: nothing first, then by text."""
+    """A sort key: missing labels first, then by text."""
     return [(label is not None, label or "") for label in labels]
 
 
-def _told(state: RuleState) -> dict[str, Any]:
-    seen: dict[int, list[Labels]] = {}
-    for member, end in state.seen.items():
-        seen.setdefault(end, []).append(member)
+def _record(state: RuleState) -> dict[str, Any]:
+    members: dict[int, list[Labels]] = {}
+    for member, end in state.last_seen.items():
+        members.setdefault(end, []).append(member)
     return {
         "group": state.group,
         "rule": state.rule,
@@ -111,31 +113,31 @@ def _told(state: RuleState) -> dict[str, Any]:
         "key_names": None if state.key_names is None else list(state.key_names),
         "size": state.size,
         "instances": [[list(labels), *state.instances[labels]] for labels in sorted(state.instances, key=by_labels)],
-        "seen": [[end, [list(member) for member in sorted(seen[end], key=by_labels)]] for end in sorted(seen)],
+        "seen": [[end, [list(member) for member in sorted(members[end], key=by_labels)]] for end in sorted(members)],
     }
 
 
-def _rule_state(told: Mapping[str, Any]) -> RuleState:
+def _rule_state(record: Mapping[str, Any]) -> RuleState:
     instances = {
         tuple(labels): Instance(_end(since), _number(fired), _end(last))
-        for labels, since, fired, last in told["instances"]
+        for labels, since, fired, last in record["instances"]
     }
-    seen = {tuple(member): _end(end) for end, members in told["seen"] for member in members}
+    last_seen = {tuple(member): _end(end) for end, members in record["seen"] for member in members}
     return RuleState(
-        told["group"],
-        told["rule"],
-        dict(told["labels"]),
-        tuple(told["label_names"]),
-        _end(told["size"]),
+        record["group"],
+        record["rule"],
+        dict(record["labels"]),
+        tuple(record["label_names"]),
+        _end(record["size"]),
         instances,
-        seen,
-        None if (called := told.get("key_names")) is None else tuple(called),
+        last_seen,
+        None if (names := record.get("key_names")) is None else tuple(names),
     )
 
 
 def _end(number: Any) -> int:
     if type(number) is not int:
-        raise TypeError(f"{number!r} is no whole number")
+        raise TypeError(f"{number!r} is not a whole number")
     return number
 
 

@@ -1,14 +1,17 @@
-"""The configuration as plain frozen values, checked and resolved.
+"""Defines the checked configuration as frozen dataclasses.
 
-Durations are whole microseconds, paths are absolute, texts from the environment are Secrets.
+Durations are whole microseconds, paths are absolute, texts from the environment are Secrets. RuleConfig, SinkConfig and
+ReceiverConfig are base classes: each kind is a subclass beside its implementation (`aomg.monitor.registry` lists them).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from aomg.monitor.config.secret import Secret
+from aomg.monitor.errors import ConfigError
 from aomg.query import Query
 
 Options = dict[str, str | Secret]
@@ -16,7 +19,7 @@ Options = dict[str, str | Secret]
 
 @dataclass(frozen=True)
 class KafkaConfig:
-    """Where Kafka is, and how to talk to it. Options have Spark's names ("kafka.security.protocol")."""
+    """Servers, topic and options of Kafka. Options have Spark's names ("kafka.security.protocol")."""
 
     servers: str | Secret
     topic: str
@@ -26,7 +29,7 @@ class KafkaConfig:
 
 @dataclass(frozen=True)
 class GenerateConfig:
-    """A generated stream: event time runs `speed` times as fast as the clock, until `events` came."""
+    """A generated stream of `events` events: event time runs `speed` times as fast as the clock."""
 
     stream: Literal["podsets"]
     rate: int
@@ -41,16 +44,16 @@ class SourceConfig:
     """Where events come from.
 
     time_format
-        iso, epoch_s, epoch_ms, epoch_us or a pattern of Spark's; times that parquet has as such need none.
+        iso, epoch_s, epoch_ms, epoch_us or a Spark pattern; Parquet timestamps need none.
     time_zone
         Of times that have none.
     columns
-        Name -> type (string, int, long, double, boolean, timestamp), in the order of the file; the time column too.
-        Empty for parquet that tells its own.
+        Name -> type (string, int, long, double, boolean, timestamp), in the order of the file, with the time column.
+        Empty if Parquet files supply them.
     files_per_batch
-        At most so many files a micro-batch.
+        Most files that a micro-batch reads.
     options
-        Spark's own, from a fixed list; also those of Kafka.
+        Options of Spark and of Kafka, from a fixed list.
     """
 
     kind: Literal["parquet", "csv", "jsonl", "kafka", "generate"]
@@ -73,7 +76,7 @@ class QueryConfig:
     by
         Label -> column, in the order of the file; empty for one key.
     unit
-        Of the values: what a duration in a rule is compared in. None if they are no times.
+        Of the values: durations in rules are converted to it. None if the values are not times.
     """
 
     name: str
@@ -89,94 +92,119 @@ class QueryConfig:
         return tuple(self.by)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SinkConfig:
-    """One place that rows are written to: `path` of parquet (a folder) and jsonl (a file), `kafka` of kafka."""
+    """A sink as configured. Each kind is a subclass whose fields are its keys (`config.schema.key`).
 
-    kind: Literal["parquet", "jsonl", "console", "kafka"]
+    kind
+        Its key in the file.
+    stores
+        What it can store: results, summaries, alerts.
+    writes_folder
+        Whether `path` is a folder; otherwise it is a file.
+    path
+        Where it writes; None if it does not write to this machine's disk.
+    """
+
+    kind: ClassVar[str]
+    stores: ClassVar[tuple[str, ...]]
+    writes_folder: ClassVar[bool] = False
+
     line: int
     path: Path | None = None
-    kafka: KafkaConfig | None = None
+
+    def build(self, context: Any) -> Any:
+        """Return the sink. `context` is an aomg.monitor.sinks.base.SinkContext."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class SinksConfig:
-    """Where results, summaries (parquet only) and alerts go."""
+    """The sinks of results, summaries and alerts."""
 
     results: tuple[SinkConfig, ...] = ()
     summaries: tuple[SinkConfig, ...] = ()
     alerts: tuple[SinkConfig, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReceiverConfig:
-    """Who is told of alerts.
+    """A receiver of alerts as configured. Each kind is a subclass whose fields are its keys (`config.schema.key`).
 
-    url
-        Of alertmanager and webhook. It shows itself without user info and query.
-    command
-        Program and arguments, which may hold templates; no shell.
+    kind
+        Its key in the file.
     path
-        Of log: the file that lines are appended to.
-    timeout
-        Microseconds that one attempt may take.
+        The file that it writes; None if it writes none.
     """
 
-    kind: Literal["alertmanager", "webhook", "command", "log"]
+    kind: ClassVar[str]
+
     line: int
-    url: Secret | None = None
-    headers: Options = field(default_factory=dict)
-    command: tuple[str, ...] = ()
     path: Path | None = None
-    timeout: int = 5_000_000
+
+    def build(self) -> Any:
+        """Return the receiver, an aomg.monitor.delivery.base.Receiver."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Check what can be checked before the start. Raises ConfigError."""
 
 
 @dataclass(frozen=True)
 class QuarantineConfig:
-    """Where refused rows are kept, and how many at most."""
+    """The folder that stores refused rows, and how many at most."""
 
     folder: Path
     most_rows: int = 10_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RuleConfig:
-    """A rule as it is written; aomg.monitor.rules.builder gives it its meaning and checks it against the queries.
+    """A rule as configured. Each kind is a subclass whose fields are its keys (`config.schema.key`).
 
     kind
-        alert: for each row. fleet: an alert on the share of a fleet's members. target: the headroom to a limit.
-    for_, keep_firing_for, remember
-        Microseconds; remember is None for one window's size.
-    at_most
-        Of a target: the limit as written, such as 200ms or 0.9.
+        alert, fleet or target.
+    name_key
+        The key that has the rule's name: `alert: SlowRequests`.
+    marker
+        The key that tells this kind from others with the same `name_key`, if there are any.
+    query
+        The query that names without a prefix belong to; None if there is only one.
     lines
-        Of the keys that only the rules can check: expr, labels, annotations, quantile and at_most.
+        The line of every key that is set.
     """
 
-    kind: Literal["alert", "fleet", "target"]
+    kind: ClassVar[str]
+    name_key: ClassVar[str]
+    marker: ClassVar[str | None] = None
+
     name: str
     group: str
     line: int
-    expr: str | None = None
     query: str | None = None
-    when: Literal["certain", "possible"] = "certain"
-    for_: int = 0
-    keep_firing_for: int = 0
     min_count: int = 0
-    share: float | None = None
-    of: tuple[str, ...] = ()
-    silent: Literal["ignore", "violating", "healthy"] = "ignore"
-    remember: int | None = None
     labels: dict[str, str] = field(default_factory=dict)
-    annotations: dict[str, str] = field(default_factory=dict)
-    quantile: str | None = None
-    at_most: str | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Check keys against each other when the file is read. Raises ConfigError."""
+
+    @contextmanager
+    def line_of(self, key: str) -> Iterator[None]:
+        """Add the line of a key to errors that are raised inside."""
+        try:
+            yield
+        except ConfigError as problem:
+            raise problem.placed(self.lines.get(key)) from None
+
+    def build(self, queries: Mapping[str, QueryConfig]) -> Any:
+        """Return the rule that evaluates windows (rules.alert.Rule or rules.target.Target). Raises ConfigError."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Config:
-    """All of a configuration. `queries` and `rules` are in the order of the file, `lines` those of keys in it."""
+    """A whole configuration. `queries` and `rules` are in the order of the file; `lines` are those of its keys."""
 
     file: Path
     source: SourceConfig

@@ -1,14 +1,14 @@
-"""Which options of Spark's sources and of Kafka's clients a configuration may set: those that say how data is read.
+"""Checks the options of Spark's sources and of Kafka's clients against a list of allowed ones.
 
-Options that name classes to load are not among them, nor those that the monitor sets itself.
+Options that name classes to load are not allowed, nor those that the monitor sets itself.
 """
 
 import re
 from collections.abc import Callable, Collection, Mapping
 
-from aomg.monitor.config.kinds import secret_text, table
-from aomg.monitor.config.schema import Field, Kind, Refused
+from aomg.monitor.config.schema import Field, InvalidSection, Parser
 from aomg.monitor.config.secret import Secret
+from aomg.monitor.config.values import secret_text, table
 from aomg.monitor.errors import ConfigError
 from aomg.suggestions import suggestion
 
@@ -113,16 +113,16 @@ _INSTEAD = {
     "mode": "malformed rows always go to the quarantine",
     "columnnameofcorruptrecord": "malformed rows always go to the quarantine",
     "badrecordspath": "use quarantine: {folder: ...}",
-    "inferschema": "say the columns and their types under columns",
+    "inferschema": "list the columns and their types under columns",
     "timestampformat": "use time_format beside options",
     "timezone": "use time_zone beside options",
-    "path": "give the path after the kind, as in 'csv: folder/'",
+    "path": "write the path after the kind, as in 'csv: folder/'",
     "delimiter": "use sep",
     "charset": "use encoding",
     "kafka.bootstrap.servers": "use servers",
     "subscribe": "use topic",
     "topic": "use topic beside options",
-    "kafka.group.id": "use groupIdPrefix; Spark makes the group's name",
+    "kafka.group.id": "use groupIdPrefix; Spark chooses the name of the group",
 }
 _BOOLEAN = {
     *("recursiveFileLookup", "latestFirst", "fileNameOnly", "mergeSchema", "header", "multiLine"),
@@ -142,49 +142,49 @@ _VALUES: tuple[tuple[Collection[str], Callable[[str], object], str], ...] = (
     (("sep", "lineSep"), bool, "must not be empty"),
     (("maxFileAge",), re.compile(r"\d{1,15}(us|ms|s|m|min|h|d)?").fullmatch, "must be a time such as 90s, 12h or 7d"),
 )
-"""What Spark would refuse only when it runs, and what to say of it."""
+"""Values that Spark would refuse only at run time: options, a check, and the message."""
 _LOGIN = re.compile(
     r"\s*(org\.apache\.kafka\.common\.security\.(plain\.Plain|scram\.Scram|oauthbearer\.OAuthBearer)"
     r"|com\.sun\.security\.auth\.module\.Krb5)LoginModule\s"
 )
 
 
-def options(kind: str) -> Kind[dict[str, str | Secret]]:
-    """Options of one kind of source or sink; unknown ones are refused with a suggestion, values never shown."""
+def options(kind: str) -> Parser[dict[str, str | Secret]]:
+    """Options of one kind of source or sink. Unknown ones are refused with a suggestion; values are never shown."""
     allowed = ALLOWED[kind]
     small = {name.lower(): name for name in allowed}
 
-    def read(given: Field) -> dict[str, str | Secret]:
-        found = table(secret_text)(given)
-        entries = given.node.value
-        good = True
-        for name, value in found.items():
+    def parse(field: Field) -> dict[str, str | Secret]:
+        values = table(secret_text)(field)
+        entries = field.node.value
+        valid = True
+        for name, value in values.items():
             problem = _refusal(name, value, kind, small)
             if problem and isinstance(entries, dict):
-                good = False
-                given.problems.add(
-                    ConfigError(f"the option {name[:60]!r} in {given.name} {problem}", entries[name].line)
+                valid = False
+                field.problems.add(
+                    ConfigError(f"the option {name[:60]!r} in {field.name} {problem}", entries[name].line)
                 )
-        if not good:
-            raise Refused
-        return found
+        if not valid:
+            raise InvalidSection
+        return values
 
-    return read
+    return parse
 
 
 def _refusal(name: str, value: str | Secret, kind: str, small: Mapping[str, str]) -> str | None:
-    """What is wrong with an option, if anything."""
+    """The problem of an option, or None."""
     if name in small.values():
         plain = value.reveal() if isinstance(value, Secret) else value
         if name == "kafka.sasl.jaas.config" and not _LOGIN.match(plain):
             return "must begin with Kafka's Plain, Scram or OAuthBearer, or Java's Krb5 login module"
-        return next((said for names, good, said in _VALUES if name in names and not good(plain)), None)
+        return next((message for names, valid, message in _VALUES if name in names and not valid(plain)), None)
     if name.lower() in small:
-        return f"is written {small[name.lower()]}"
+        return f"must be written {small[name.lower()]}"
     if name.lower() in _INSTEAD:
-        return f"is not set here; {_INSTEAD[name.lower()]}"
+        return f"cannot be set here; {_INSTEAD[name.lower()]}"
     question = suggestion(name, small.values(), "")
     if question:
-        return f"is not known; {question}"
-    listed = [each for each in small.values() if not each.startswith("kafka.")]
-    return f"is not known of {kind}; there are {', '.join(listed) or ', '.join(small.values())}"
+        return f"is unknown; {question}"
+    listed = [option for option in small.values() if not option.startswith("kafka.")]
+    return f"is unknown for {kind}; the options are {', '.join(listed) or ', '.join(small.values())}"

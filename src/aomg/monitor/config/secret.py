@@ -1,7 +1,7 @@
-"""What must not be seen: values from the environment, passwords, user info in addresses.
+"""Hides secrets: values from the environment, passwords, user info in addresses.
 
-A Secret shows itself as ***; only `reveal()` tells it. Whoever calls that hands the text to its one user (Spark, an
-HTTP request) and to no message.
+The repr of a Secret is ***; only `reveal()` returns its text. Callers pass that text to its user (Spark, an HTTP
+request), never into a message.
 """
 
 import re
@@ -18,25 +18,25 @@ _PLACE = re.compile(r"\$(\$\{|\{([A-Za-z_][A-Za-z0-9_]*)\}|\{)")
 
 
 class Secret:
-    """A text that shows itself as ***, or as what of it may be seen.
+    """A text whose repr is ***, or the part of it that may be shown.
 
     >>> password = Secret("hunter2")
     >>> f"{password} {password!r}", password.reveal()
     ('*** ***', 'hunter2')
     """
 
-    __slots__ = ("_shown", "_text")
+    __slots__ = ("_text", "_visible")
 
-    def __init__(self, text: str, shown: str = "***") -> None:
+    def __init__(self, text: str, visible: str = "***") -> None:
         self._text = text
-        self._shown = shown
+        self._visible = visible
 
     def reveal(self) -> str:
         """Return the text itself."""
         return self._text
 
     def __repr__(self) -> str:
-        return self._shown
+        return self._visible
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Secret) and other._text == self._text
@@ -45,8 +45,8 @@ class Secret:
         return hash(self._text)
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled: a pickle is a file with the text in it."""
-        raise TypeError("a Secret is not pickled; reveal() it where it is used")
+        """Refuse to be pickled: a pickle would contain the text."""
+        raise TypeError("a Secret cannot be pickled; call reveal() where it is used")
 
     def __copy__(self) -> "Secret":
         return self
@@ -56,32 +56,32 @@ class Secret:
 
 
 def revealed(options: Mapping[str, str | Secret]) -> dict[str, str]:
-    """Options as their one user takes them."""
+    """Options with the texts of their secrets."""
     return {name: value.reveal() if isinstance(value, Secret) else value for name, value in options.items()}
 
 
 def names_a_secret(name: str) -> bool:
-    """Whether what is called so is a secret whatever its value: kafka.ssl.key.password, Authorization."""
+    """Whether a key's value is always a secret: kafka.ssl.key.password, Authorization."""
     return _NAME.search(name) is not None
 
 
 def redacted(text: str) -> str:
-    """Return a text that may be shown: without user info of addresses, and nothing of it if it speaks of a secret."""
+    """Return a text that may be shown: without user info of addresses, and `***` if it names a secret."""
     return "***" if _NAME.search(text) else _USER_INFO.sub("***@", text)
 
 
 def without_secrets(text: str, known: object) -> str:
-    """Return a text of somebody else's without any secret that a configuration, or a part of one, holds.
+    """Remove every secret of a configuration, or of a part of one, from a message of another program.
 
-    Parts of a secret that may be quoted alone go, too: an entry of a list, its host, a line, what stands in quotes, a
-    token behind its scheme, user info, a password, a value of an address's query. Texts of one or two characters stay.
+    Parts of a secret that may be quoted alone are removed too: an entry of a list, its host, a line, a quoted text, a
+    token after its scheme, user info, a password, a value in an address's query. Texts of one or two characters stay.
 
     >>> without_secrets("no broker at me:hunter2@b1:9092", [Secret("me:hunter2@b1:9092,b2:9092")])
     'no broker at ***'
     """
-    instead = {part: shown for secret in _secrets_in(known) for part, shown in _parts(secret).items() if len(part) > 2}
-    for part in sorted(instead, key=len, reverse=True):
-        text = text.replace(part, instead[part])
+    masks = {part: mask for secret in _secrets_in(known) for part, mask in _parts(secret).items() if len(part) > 2}
+    for part in sorted(masks, key=len, reverse=True):
+        text = text.replace(part, masks[part])
     return text
 
 
@@ -100,30 +100,30 @@ def _secrets_in(known: object) -> Iterator[Secret]:
 
 
 def _parts(secret: Secret) -> dict[str, str]:
-    """What may be quoted of a secret, and what is shown instead."""
-    text, shown = secret.reveal(), repr(secret)
+    """The parts of a secret that may be quoted, and what to show instead."""
+    text, visible = secret.reveal(), repr(secret)
     users = re.findall(r"(?:^|[/,\s])([^/,@\s]+)@", text)
-    found = {*users, *(user.partition(":")[2] for user in users)}
-    found |= {part for either in re.findall(r"\"([^\"]*)\"|'([^']*)'", text) for part in either}
-    found |= {value for _, value in parse_qsl(urlsplit(text).query)} if "://" in text else set()
-    if shown == "***":  # nothing of it may be seen
+    parts = {*users, *(user.partition(":")[2] for user in users)}
+    parts |= {part for either in re.findall(r"\"([^\"]*)\"|'([^']*)'", text) for part in either}
+    parts |= {value for _, value in parse_qsl(urlsplit(text).query)} if "://" in text else set()
+    if visible == "***":
         entries = {part.strip() for part in re.split(r"[,\n]", text)}
         hosts = {entry.rpartition("@")[2] for entry in entries}
-        found |= entries | hosts | {re.sub(r":\d+$", "", host) for host in hosts}
-        found |= {token for scheme, token in re.findall(r"^(\w+) +(\S+)$", text)}
-    return {**dict.fromkeys(found, "***"), text: shown}
+        parts |= entries | hosts | {re.sub(r":\d+$", "", host) for host in hosts}
+        parts |= {token for scheme, token in re.findall(r"^(\w+) +(\S+)$", text)}
+    return {**dict.fromkeys(parts, "***"), text: visible}
 
 
 def with_environment(text: str, environment: Mapping[str, str]) -> str | Secret:
-    """Put the values of ${NAME} into a text; with any of them it is a Secret. $${ stands for ${ itself.
+    """Replace ${NAME} in a text by its value; the result is then a Secret. $${ is written for ${ itself.
 
     >>> with_environment("Bearer ${TOKEN}", {"TOKEN": "abc"}), with_environment("plain", {})
     (***, 'plain')
     """
-    taken = False
+    replaced = False
 
     def value(place: re.Match[str]) -> str:
-        nonlocal taken
+        nonlocal replaced
         if place.group(1) == "${":
             return "${"
         name = place.group(2)
@@ -131,36 +131,36 @@ def with_environment(text: str, environment: Mapping[str, str]) -> str | Secret:
             raise ConfigError("has '${' without a name; write ${NAME}, or $${ for the two characters")
         if name not in environment:
             raise ConfigError(
-                f"needs {name} from the environment, which has none; set it before the start: export {name}=..."
+                f"needs {name} from the environment, where it is not set; run export {name}=... before the start"
             )
-        taken = True
+        replaced = True
         return environment[name]
 
     resolved = _PLACE.sub(value, text)
-    return Secret(resolved) if taken else resolved
+    return Secret(resolved) if replaced else resolved
 
 
 def mentions_environment(text: str) -> bool:
-    """Whether a text holds ${NAME}: refused where it would be taken literally."""
+    """Whether a text contains ${NAME}: refused where it would be taken literally."""
     return re.search(r"\$\{[A-Za-z_]\w*\}", text) is not None
 
 
 def address(text: str | Secret) -> Secret:
-    """Check an http(s) address. What is shown of it has no user info and no query; of a Secret only the host.
+    """Check an http(s) address. Its repr has no user info and no query; that of a Secret only the host.
 
     >>> address("http://me:hunter2@127.0.0.1:9093/alerts?token=abc")
     http://127.0.0.1:9093/alerts
     """
     plain = text.reveal() if isinstance(text, Secret) else text
     if re.search(r"[\x00-\x20\x7f]", plain) or not plain.isascii():
-        raise ConfigError("is no address: it has spaces or characters that must be written as %20 and the like")
+        raise ConfigError("is not an address: write spaces and special characters as %20 and so on")
     try:
         parts = urlsplit(plain)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise ConfigError("is no address; write it as http://host:port/path") from None
+        raise ConfigError("is not an address; write it as http://host:port/path") from None
     if parts.scheme not in ("http", "https") or not host:
-        raise ConfigError("is no http address; write it as http://host:port/path or https://...")
+        raise ConfigError("is not an http address; write it as http://host:port/path or https://...")
     name = f"[{host}]" if ":" in host else host
-    shown = f"{parts.scheme}://{name}" + (f":{port}" if port is not None else "")
-    return Secret(plain, shown if isinstance(text, Secret) else shown + parts.path)
+    visible = f"{parts.scheme}://{name}" + (f":{port}" if port is not None else "")
+    return Secret(plain, visible if isinstance(text, Secret) else visible + parts.path)

@@ -1,14 +1,14 @@
-"""Reads `source`: where the events come from, and how their columns and times are to be understood."""
+"""Reads `source`: where events come from, and how to read their columns and times."""
 
 import re
 import zoneinfo
 from pathlib import Path
 from typing import Any
 
-from aomg.monitor.config.kinds import Folder, boolean, number, one_of, secret_text, table, text, whole
 from aomg.monitor.config.model import GenerateConfig, KafkaConfig, Options, SourceConfig
 from aomg.monitor.config.options import options
-from aomg.monitor.config.schema import Field, Kind, Section
+from aomg.monitor.config.schema import Field, Parser, Section
+from aomg.monitor.config.values import boolean, number, one_of, path, secret_text, table, text, whole
 from aomg.monitor.errors import ConfigError
 from aomg.suggestions import suggestion
 
@@ -25,74 +25,67 @@ _ELSEWHERE = {
 }
 _FORMATS = ("iso", "epoch_s", "epoch_ms", "epoch_us")
 PODSETS = {"ts": "timestamp", "src_podset": "int", "dst_podset": "int", "rtt_us": "long"}
-"""The columns of the generated stream (`aomg.streams.podsets`): who only reads a configuration generates nothing."""
+"""The columns of the generated stream. Repeats `aomg.streams.podsets`: reading a configuration loads no streams."""
 
 _FASTEST = 1_000_000
 _NOT_REAL_ZONES = ("localtime", "posixrules", "Factory")
 
 
-def source(folder: Folder) -> Kind[SourceConfig]:
+def source(field: Field) -> SourceConfig:
     """A source of events of any kind."""
+    section = Section(field)
+    kind: Any = section.choose(KINDS)
+    line = section.line_of(kind)
+    if kind == "generate":
+        return _generated(section, line)
+    settings: dict[str, Any] = {"time": section.take("time", text)}
+    settings["time_zone"] = section.take("time_zone", time_zone, "UTC")
+    settings["options"] = section.take("options", options(kind), {})
+    columns = table(_type)
+    settings["columns"] = (
+        section.take("columns", columns, {}) if kind == "parquet" else section.take("columns", columns)
+    )
+    settings["time_format"] = section.take("time_format", _time_format, "iso")
+    if kind == "kafka":
+        settings["kafka"] = section.take("kafka", kafka(None))
+    else:
+        settings["path"] = section.take(kind, _folder)
+        settings["files_per_batch"] = section.take("files_per_batch", whole(1, 100_000), 100)
+    section.close(why={"files_per_batch": "is for files; use options: {maxOffsetsPerTrigger: ...}"})
+    if kind == "kafka":
+        settings["kafka"] = KafkaConfig(settings["kafka"].servers, settings["kafka"].topic, options=settings["options"])
+    _add_time(section, kind, settings)
+    return SourceConfig(kind, line, **settings)
 
-    def read(given: Field) -> SourceConfig:
-        section = Section(given)
-        kind: Any = section.choose(KINDS)
-        line = section.line_of(kind)
-        if kind == "generate":
-            return _generated(section, line)
-        found: dict[str, Any] = {"time": section.take("time", text)}
-        found["time_zone"] = section.take("time_zone", time_zone, "UTC")
-        found["options"] = section.take("options", options(kind), {})
-        columns = table(_type)
-        found["columns"] = (
-            section.take("columns", columns, {}) if kind == "parquet" else section.take("columns", columns)
+
+def _folder(field: Field) -> Path:
+    folder = path(field)
+    if re.search(r"[*?\[\]{}\\]", str(folder)):
+        field.refuse(
+            "has a character that Spark treats as a pattern (* ? [ ] { } \\); name a folder, and choose files in it "
+            "with options: {pathGlobFilter: '*.csv'}"
         )
-        found["time_format"] = section.take("time_format", _time_format, "iso")
-        if kind == "kafka":
-            found["kafka"] = section.take("kafka", kafka(None))
-        else:
-            found["path"] = section.take(kind, _folder(folder))
-            found["files_per_batch"] = section.take("files_per_batch", whole(1, 100_000), 100)
-        section.close(why={"files_per_batch": "is for files; use options: {maxOffsetsPerTrigger: ...}"})
-        if kind == "kafka":
-            found["kafka"] = KafkaConfig(found["kafka"].servers, found["kafka"].topic, options=found["options"])
-        _add_time(section, kind, found)
-        return SourceConfig(kind, line, **found)
-
-    return read
+    return folder
 
 
-def _folder(folder: Folder) -> Kind[Path]:
-    def read(given: Field) -> Path:
-        path = folder.path(given)
-        if re.search(r"[*?\[\]{}\\]", str(path)):
-            given.refuse(
-                "has a character that Spark takes for a pattern (* ? [ ] { } \\); give a folder, and choose files "
-                "in it with options: {pathGlobFilter: '*.csv'}"
-            )
-        return path
-
-    return read
-
-
-def _type(given: Field) -> str:
-    meant = _ELSEWHERE.get(given.node.text.lower())
+def _type(field: Field) -> str:
+    meant = _ELSEWHERE.get(field.node.text.lower())
     if meant:
-        given.refuse(f"is {given.shown()}; it is called {meant} here")
-    return one_of(*TYPES)(given)
+        field.refuse(f"is {field.excerpt()}; write {meant}")
+    return one_of(*TYPES)(field)
 
 
-def _add_time(section: Section, kind: str, found: dict[str, Any]) -> None:
-    """The time is a column too, whether or not it was listed. In CSV a column is known by its place alone."""
-    time, columns = found["time"], found["columns"]
+def _add_time(section: Section, kind: str, settings: dict[str, Any]) -> None:
+    """Add the time to the columns if it is not listed. In CSV, where columns go by position, it must be."""
+    time, columns = settings["time"], settings["columns"]
     if time in columns or (not columns and kind == "parquet"):
         return
     if kind == "csv":
         raise ConfigError(
-            f"source.columns lacks the time column {time!r}; give all columns of the file, in their order",
+            f"source.columns lacks the time column {time!r}; list all columns of the file, in order",
             section.line_of("columns"),
         )
-    in_files = "long" if found["time_format"].startswith("epoch") else "timestamp"
+    in_files = "long" if settings["time_format"].startswith("epoch") else "timestamp"
     columns[time] = in_files if kind == "parquet" else "string"
 
 
@@ -100,14 +93,14 @@ def _generated(section: Section, line: int) -> SourceConfig:
     time = section.take("time", text, "ts")
     generated = section.take("generate", _generate)
     own = ("time_format", "time_zone", "columns", "files_per_batch", "options", "parquet", "csv", "jsonl", "kafka")
-    section.close(why=dict.fromkeys(own, "is not for generate, which knows its columns"))
+    section.close(why=dict.fromkeys(own, "is not for generate, whose columns are fixed"))
     if PODSETS.get(time) != "timestamp":
-        raise ConfigError("source.time must be ts: that is the time column of podsets", section.line_of("time"))
+        raise ConfigError("source.time must be ts, the time column of podsets", section.line_of("time"))
     return SourceConfig("generate", line, time, columns=dict(PODSETS), generate=generated)
 
 
-def _generate(given: Field) -> GenerateConfig:
-    section = Section(given)
+def _generate(field: Field) -> GenerateConfig:
+    section = Section(field)
     stream: Any = section.take("stream", one_of("podsets"), "podsets")
     rate = section.take("rate", whole(1, _FASTEST), 10_000)
     speed = section.take("speed", number(0, _FASTEST), 1.0)
@@ -118,31 +111,31 @@ def _generate(given: Field) -> GenerateConfig:
     return GenerateConfig(stream, rate, speed, events, seed, incidents)
 
 
-def kafka(own: str | None) -> Kind[KafkaConfig]:
-    """Servers, topic and format; with the options of `own` kind, unless they stand elsewhere."""
+def kafka(own: str | None) -> Parser[KafkaConfig]:
+    """Servers, topic and format; and the options of the kind `own`, if it has them here."""
 
-    def read(given: Field) -> KafkaConfig:
-        section = Section(given)
+    def parse(field: Field) -> KafkaConfig:
+        section = Section(field)
         servers = section.take("servers", secret_text)
         topic = section.take("topic", _topic)
         form: Any = section.take("format", one_of("json"), "json")
-        set_here: Options = section.take("options", options(own), {}) if own else {}
-        section.close(why={"options": "stands one level higher, beside kafka"})
-        return KafkaConfig(servers, topic, form, set_here)
+        own_options: Options = section.take("options", options(own), {}) if own else {}
+        section.close(why={"options": "belongs one level up, beside kafka"})
+        return KafkaConfig(servers, topic, form, own_options)
 
-    return read
+    return parse
 
 
-def _topic(given: Field) -> str:
-    name = text(given)
+def _topic(field: Field) -> str:
+    name = text(field)
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", name):
-        given.refuse(f"must be the name of one topic (letters, digits, . _ -), and is {given.shown()}")
+        field.refuse(f"must be the name of one topic (letters, digits, . _ -), but is {field.excerpt()}")
     return name
 
 
-def time_zone(given: Field) -> str:
-    """The name of a time zone of the IANA's."""
-    name = text(given)
+def time_zone(field: Field) -> str:
+    """The IANA name of a time zone."""
+    name = text(field)
     try:
         zoneinfo.ZoneInfo(name)
         known = name not in _NOT_REAL_ZONES and not name.startswith(("posix/", "right/"))
@@ -150,41 +143,41 @@ def time_zone(given: Field) -> str:
         known = False
     if not known:
         zones = sorted(zoneinfo.available_timezones() - {*_NOT_REAL_ZONES})
-        hint = suggestion(name, zones, "give a name such as UTC, Europe/Berlin or America/New_York")
-        given.refuse(f"is no known time zone, {given.shown()}; {hint}")
+        hint = suggestion(name, zones, "write a name such as UTC, Europe/Berlin or America/New_York")
+        field.refuse(f"is {field.excerpt()}, an unknown time zone; {hint}")
     return name
 
 
-def _time_format(given: Field) -> str:
-    form = text(given)
+def _time_format(field: Field) -> str:
+    form = text(field)
     bare = re.sub(r"'[^']*'", "", form)
     if form not in _FORMATS and (
         "y" not in bare or len(form) > 100 or not re.fullmatch(r"[GyMLdQqEFahKkHmsSVzOXxZD\W\d_]*", bare) or "'" in bare
     ):
-        hint = suggestion(form, _FORMATS, "a letter that is no field of a time, such as T, stands in quotes")
+        hint = suggestion(form, _FORMATS, "put letters that are not part of a pattern, such as T, in quotes")
         if "%" in form:
-            hint = "% is not read here: %Y-%m-%d is yyyy-MM-dd, %H:%M:%S is HH:mm:ss"
+            hint = "write %Y-%m-%d as yyyy-MM-dd, and %H:%M:%S as HH:mm:ss"
         elif "Y" in bare:
-            hint = "a year is yyyy, a day dd"
-        given.refuse(
-            f"must be {', '.join(_FORMATS)} or a pattern such as yyyy-MM-dd HH:mm:ss, and is {given.shown()}; {hint}"
+            hint = "write the year as yyyy, and the day as dd"
+        field.refuse(
+            f"must be {', '.join(_FORMATS)} or a pattern such as yyyy-MM-dd HH:mm:ss, but is {field.excerpt()}; {hint}"
         )
-    if form not in _FORMATS and (wrong := _mistaken(bare)):
-        given.refuse(f"is {given.shown()}, which reads no time as it is meant: {wrong}")
+    if form not in _FORMATS and (mistake := _mistake(bare)):
+        field.refuse(f"is {field.excerpt()}, which does not read times as intended: {mistake}")
     return form
 
 
-def _mistaken(pattern: str) -> str | None:
-    """What is probably meant otherwise in a pattern: Spark would read another time, or none."""
-    has = {letter: letter in pattern for letter in "MLdDmHhKkas"}
-    if has["d"] and not (has["M"] or has["L"]):
+def _mistake(pattern: str) -> str | None:
+    """The probable mistake in a pattern with which Spark would read another time, or none."""
+    uses = {letter: letter in pattern for letter in "MLdDmHhKkas"}
+    if uses["d"] and not (uses["M"] or uses["L"]):
         return "it has no month, which is MM (mm is minutes)"
-    if has["D"] and (has["M"] or has["L"]):
+    if uses["D"] and (uses["M"] or uses["L"]):
         return "D is the day of the year; the day of the month is dd"
-    if has["m"] and not (has["H"] or has["h"] or has["K"] or has["k"]):
+    if uses["m"] and not (uses["H"] or uses["h"] or uses["K"] or uses["k"]):
         return "it has no hour, which is HH"
-    if (has["H"] or has["k"]) and has["s"] and not has["m"]:
+    if (uses["H"] or uses["k"]) and uses["s"] and not uses["m"]:
         return "it has no minute, which is mm (MM is the month)"
-    if (has["h"] or has["K"]) and not has["a"]:
-        return "hh is 1 to 12 and needs a (AM or PM); the hour of the day is HH"
+    if (uses["h"] or uses["K"]) and not uses["a"]:
+        return "hh is 1 to 12 and needs a for AM or PM; the hour of the day is HH"
     return None

@@ -1,22 +1,28 @@
-"""What a receiver of alerts is, and what may become of an attempt to tell it one."""
+"""Defines what a receiver of alerts is, and how an attempt to deliver one can fail."""
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from aomg.errors import AomgError
+from aomg.monitor.config.schema import Field
+from aomg.monitor.config.values import duration
+
+DAY_SECONDS = 86_400.0
+TIMEOUT_HELP = "how long one attempt may take, 1ms to 1h"
 
 
-class NotDelivered(AomgError, RuntimeError):  # noqa: N818  it is an outcome that is expected
+class NotDelivered(AomgError, RuntimeError):  # noqa: N818 (an expected outcome)
     """An attempt that failed. The message names the receiver without its secrets.
 
     final
-        A further attempt would fail as well: the receiver refuses this alert.
+        A further attempt would fail too: the receiver refuses this alert.
     wait
         Seconds that the receiver asked to wait, if it did.
-    mend
-        Somebody has to mend the receiver, or what the configuration says of it: time alone does not help.
-    about
-        The same for all attempts that fail alike, where the message is not; by it a failure is logged once.
+    needs_fix
+        Somebody has to fix the receiver or the configuration: waiting does not help.
+    cause
+        The same for all attempts that fail alike, where the message is not; a failure is logged once per cause.
     """
 
     def __init__(
@@ -24,39 +30,50 @@ class NotDelivered(AomgError, RuntimeError):  # noqa: N818  it is an outcome tha
         message: str,
         final: bool = False,
         wait: float | None = None,
-        mend: bool = False,
-        about: str | None = None,
+        needs_fix: bool = False,
+        cause: str | None = None,
     ) -> None:
         super().__init__(message)
         self.final = final
         self.wait = wait
-        self.mend = mend
-        self.about = message if about is None else about
+        self.needs_fix = needs_fix
+        self.cause = message if cause is None else cause
 
 
-class Receiver(Protocol):
-    """Somebody who is told of alerts, one after the other.
+class Receiver:
+    """A receiver of alerts, which are delivered one after the other when they fire and when they are resolved.
 
-    An alert may come twice, with the same id: after a crash, or when only the answer was lost.
+    The same alert may be delivered twice, with the same id: after a crash, or when only the response was lost.
     """
 
     kind: str
-    """alertmanager, webhook, command or log."""
+    """Its key in the configuration."""
 
     identity: str
-    """What it is, without secrets: by this its alerts that wait are found again after a restart."""
+    """What identifies it, without secrets: after a restart its undelivered alerts are found by this."""
 
-    notified: frozenset[str]
-    """The transitions that it wants to hear of."""
+    repeat_every: float | None = None
+    """Seconds after which firing alerts are sent again; None for never."""
 
-    repeat_every: float | None
-    """Seconds after which it has to be told again of what is still firing; None for once."""
-
-    patience: float
+    patience: float = DAY_SECONDS
     """Seconds after which an alert that cannot be delivered is given up, so that later ones can be."""
 
     def deliver(self, alert: Mapping[str, Any]) -> None:
-        """Return when the receiver has the alert; raises NotDelivered. Never takes much longer than its timeout."""
+        """Return when the receiver has the alert; raises NotDelivered. Takes hardly longer than its timeout."""
+        raise NotImplementedError
 
     def repeat(self, alerts: Sequence[Mapping[str, Any]]) -> None:
-        """Tell again of what is still firing."""
+        """Send firing alerts again. Called only with `repeat_every`."""
+
+
+def attempt_timeout(field: Field) -> int:
+    """Parse the timeout of a receiver: a duration from 1ms to 1h, in microseconds."""
+    length = duration(field)
+    if not 1_000 <= length <= 3_600_000_000:
+        field.refuse(f"must be 1ms to 1h, but is {field.excerpt()}")
+    return length
+
+
+def json_text(alert: Mapping[str, Any]) -> str:
+    """An alert as one line of JSON."""
+    return json.dumps(alert, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

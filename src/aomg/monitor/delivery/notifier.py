@@ -1,7 +1,7 @@
-"""Tells receivers of alerts: at least once, in order, in the background, and again until they have them.
+"""Delivers alerts to receivers in the background: at least once, in order, with retries.
 
-What is to be told is on disk (outbox.py) before `send` returns. Each receiver has its own thread and its own place in
-the order, so one that is down holds up neither the others nor the stream.
+Alerts are on disk (outbox.py) before `send` returns. Each receiver has its own thread and its own queue, so one that is
+down delays neither the others nor the stream.
 """
 
 import logging
@@ -13,35 +13,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aomg.monitor.alert import Alert
-from aomg.monitor.atomic import SinkError
+from aomg.monitor.alert import NOTIFIED, Alert
+from aomg.monitor.atomic_files import SinkError
 from aomg.monitor.delivery.base import NotDelivered, Receiver
-from aomg.monitor.delivery.outbox import Entry, Outbox
+from aomg.monitor.delivery.outbox import Outbox, QueuedAlert
 from aomg.monitor.delivery.queue_names import names_of
-from aomg.monitor.delivery.undelivered import Undelivered
+from aomg.monitor.delivery.undelivered_alerts import UndeliveredAlerts
 
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Backoff:
-    """Seconds between attempts: doubled each time up to `most`, of which a random half to whole is waited."""
+    """Seconds between attempts: doubled each time up to `most`, times a random factor from 0.5 to 1."""
 
     first: float = 0.5
     most: float = 60.0
 
-    def delay(self, attempt: int, asked: float | None = None) -> float:
-        """How long to wait after attempt 0, 1, ...; at least what the receiver asked for, but never beyond `most`."""
+    def delay(self, attempt: int, retry_after: float | None = None) -> float:
+        """Seconds to wait after attempt 0, 1, ...; at least `retry_after`, but never more than `most`."""
         wait = min(self.most, self.first * 2.0 ** min(attempt, 60)) * random.uniform(0.5, 1)
-        return max(wait, min(asked or 0.0, self.most))
+        return max(wait, min(retry_after or 0.0, self.most))
 
 
 @dataclass(frozen=True)
 class ReceiverStatus:
-    """How a receiver fares: counts since the start, and why the last attempt failed, if it did."""
+    """The status of a receiver: counts since the start, and why the last attempt failed, if it did."""
 
     name: str
-    shown: str
     waiting: int
     delivered: int
     given_up: int
@@ -49,12 +48,12 @@ class ReceiverStatus:
 
 
 class Notifier:
-    """Takes the alerts of each batch and sees to it that every receiver gets them.
+    """Delivers the alerts of each batch to every receiver.
 
-    Every alert reaches every receiver at least once, unless the receiver refuses what it says (400, 413, 422), or it
-    cannot be delivered for the receiver's patience (a day), or too many wait: then it is a line in
-    `undelivered.jsonl`, of which the last 10 to 20 MB are kept. An alert has the same id however often it comes, after
-    a crash too.
+    Every alert is delivered to every receiver at least once, unless the receiver refuses it (400, 413, 422), it cannot
+    be delivered within the receiver's patience (a day), or too many are waiting: then it is a line in
+    `undelivered.jsonl`, of which the last 10 to 20 MB are kept. An alert keeps its id when it is delivered again, even
+    after a crash.
     """
 
     def __init__(
@@ -64,55 +63,58 @@ class Notifier:
         backoff: Backoff | None = None,
         most: int = 10_000,
         firing: Sequence[Alert] = (),
-        judged: int | None = None,
+        evaluated: int | None = None,
     ) -> None:
-        """Begin to tell what waits.
+        """Start to deliver the waiting alerts.
 
         firing
-            What fires now: a receiver that is told again and again hears of it, also if it is new or has moved.
-        judged
-            The batch after which it fires; None before the first.
+            The alerts that are firing now: receivers with `repeat_every` get them, even if they are new.
+        evaluated
+            The last batch that `firing` includes; None before the first.
         """
-        self._undelivered = Undelivered(folder / "undelivered.jsonl")
+        self._undelivered = UndeliveredAlerts(folder / "undelivered.jsonl")
         names = names_of(receivers)
         self._outbox = Outbox(folder, {name: r.repeat_every is not None for name, r in names.items()}, most)
-        self._outbox.remember([alert.to_json() for alert in firing], judged)
-        self._forget_abandoned()
+        self._outbox.remember([alert.to_json() for alert in firing], evaluated)
+        self._drop_abandoned()
         self._change = threading.Condition()
         self._stopped = threading.Event()
         self._senders = [_Sender(self, name, receiver, backoff or Backoff()) for name, receiver in names.items()]
         for sender in self._senders:
             sender.start()
 
-    def _forget_abandoned(self) -> None:
-        """Record what waits for receivers that the configuration has no longer."""
+    def _drop_abandoned(self) -> None:
+        """Record the alerts that wait for receivers that are no longer configured."""
         for name, alerts in self._outbox.abandoned().items():
             if alerts:
-                _LOG.warning("%s is gone; %d alerts that waited for it are in undelivered.jsonl", name, len(alerts))
-            self._undelivered.add(name, alerts, "the receiver is no longer in the configuration")
-            self._outbox.forget(name)
+                _LOG.warning(
+                    "%s is no longer configured; its %d waiting alerts are in undelivered.jsonl", name, len(alerts)
+                )
+            self._undelivered.add(name, alerts, "the receiver is no longer configured")
+            self._outbox.remove(name)
 
     def send(self, batch: int, alerts: Sequence[Alert]) -> None:
-        """Take the alerts of a batch; returns when they are on the disk, and does not wait for any receiver.
+        """Queue the alerts of a batch; returns when they are on the disk, and does not wait for any receiver.
 
-        Raises SinkError where they cannot be kept: then the batch is not done.
+        Raises SinkError if they cannot be written; the batch is then repeated.
         """
-        wanted = {transition for sender in self._senders for transition in sender.notified}
-        told = [{**alert.to_json(), "batch": batch} for alert in alerts if alert.transition in wanted]
-        dropped = self._outbox.put(told)
+        wanted = NOTIFIED if self._senders else ()
+        dropped = self._outbox.put(
+            [{**alert.to_json(), "batch": batch} for alert in alerts if alert.transition in wanted]
+        )
         for sender in self._senders:
             sender.give_up(dropped.get(sender.name, ()), "too many alerts were waiting")
         with self._change:
             self._change.notify_all()
 
     def status(self) -> list[ReceiverStatus]:
-        """How each receiver fares, in the order of the configuration."""
+        """The status of each receiver, in the order of the configuration."""
         return [sender.status() for sender in self._senders]
 
     def close(self, timeout: float) -> dict[str, int]:
-        """Wait until all is delivered, at most so many seconds, and end; say how many still wait for whom.
+        """Wait until all is delivered, `timeout` seconds at most, and end. Returns how many alerts wait, by receiver.
 
-        They stay on disk and are told after the next start.
+        They stay on disk, and the next start delivers them.
         """
         until = time.monotonic() + timeout
         with self._change:
@@ -125,18 +127,17 @@ class Notifier:
         with self._change:
             self._change.notify_all()
         for sender in self._senders:
-            sender.join(max(0.0, until - time.monotonic()) + 0.1)  # one that hangs in an attempt is left to itself
+            sender.join(max(0.0, until - time.monotonic()) + 0.1)  # do not wait for one that hangs in an attempt
         remaining = {sender.name: self._outbox.waiting(sender.name) for sender in self._senders}
         self._outbox.close()
         return {name: count for name, count in remaining.items() if count}
 
 
 class _Sender(threading.Thread):
-    """Works through the queue of one receiver."""
+    """Delivers the queue of one receiver."""
 
     def __init__(self, notifier: Notifier, name: str, receiver: Receiver, backoff: Backoff) -> None:
         super().__init__(name=name, daemon=True)
-        self.notified = receiver.notified
         self._receiver = receiver
         self._backoff = backoff
         self._outbox, self._change, self._stopped = notifier._outbox, notifier._change, notifier._stopped
@@ -144,18 +145,18 @@ class _Sender(threading.Thread):
         self._delivered = self._given_up = 0
         self._failing: str | None = None
         self._logged: str | None = None
-        self._repeat_at = time.monotonic()  # at once: a receiver may have forgotten while we were away
+        self._repeat_at = time.monotonic()  # at once: the receiver may have forgotten them while the monitor was down
 
     def status(self) -> ReceiverStatus:
         waiting = self._outbox.waiting(self.name)
-        return ReceiverStatus(self.name, repr(self._receiver), waiting, self._delivered, self._given_up, self._failing)
+        return ReceiverStatus(self.name, waiting, self._delivered, self._given_up, self._failing)
 
     def run(self) -> None:
         while not self._stopped.is_set():
             self._repeat()
-            entry = self._outbox.head(self.name)
-            if entry is not None:
-                self._deliver(entry)
+            queued = self._outbox.head(self.name)
+            if queued is not None:
+                self._deliver(queued)
                 with self._change:
                     self._change.notify_all()  # close may wait for this
                 continue
@@ -178,63 +179,60 @@ class _Sender(threading.Thread):
             try:
                 self._receiver.repeat(firing)
             except NotDelivered as error:
-                self._tell(error)
+                self._log(error)
             except Exception as error:
-                self._tell(self._fault(error))
+                self._log(self._fault(error))
             else:
                 self._works()
 
-    def _deliver(self, entry: Entry) -> None:
-        """Try until it is delivered, given up, dropped meanwhile, or time to stop."""
-        if entry.alert["transition"] not in self.notified:
-            self._past(entry)
-            return
+    def _deliver(self, queued: QueuedAlert) -> None:
+        """Try until it is delivered, given up or dropped, or the notifier closes."""
         since, attempt = time.monotonic(), 0
-        while not self._stopped.is_set() and self._outbox.head(self.name) == entry:
+        while not self._stopped.is_set() and self._outbox.head(self.name) == queued:
             try:
-                self._receiver.deliver(entry.alert)
+                self._receiver.deliver(queued.alert)
             except NotDelivered as error:
                 failure = error
                 if error.final or time.monotonic() - since > self._receiver.patience:
-                    self._tell(error)
-                    self.give_up([entry.alert], str(error))
-                    self._past(entry)
+                    self._log(error)
+                    self.give_up([queued.alert], str(error))
+                    self._advance(queued)
                     return
-            except Exception as error:  # a fault of ours must not end the thread, nor the alert
+            except Exception as error:  # a bug must neither end the thread nor lose the alert
                 failure = self._fault(error)
             else:
                 self._works()
                 self._delivered += 1
-                self._past(entry)
+                self._advance(queued)
                 return
-            self._tell(failure)
+            self._log(failure)
             self._stopped.wait(self._backoff.delay(attempt, failure.wait))
             attempt += 1
 
-    def _past(self, entry: Entry) -> None:
+    def _advance(self, queued: QueuedAlert) -> None:
         if self._stopped.is_set():
-            return  # too late: another process may use the folder already, and will tell this alert again
+            return  # another process may use the folder already, and will deliver this alert again
         try:
-            self._outbox.done(self.name, entry)
+            self._outbox.done(self.name, queued)
         except SinkError as error:
-            _LOG.warning("%s; alerts may be told twice after the next start", error)
+            _LOG.warning("%s; alerts may be delivered twice after the next start", error)
 
     def _fault(self, error: Exception) -> NotDelivered:
         return NotDelivered(f"{self._receiver!r} failed ({type(error).__name__})")
 
     def _works(self) -> None:
         if self._failing is not None:
-            _LOG.warning("%r takes alerts again", self._receiver)
+            _LOG.warning("%r accepts alerts again", self._receiver)
         self._failing = self._logged = None
 
-    def _tell(self, failure: NotDelivered) -> None:
-        """Log a failure once, not at every attempt: as an error if somebody has to mend something."""
-        if failure.about != self._logged:
-            level = logging.ERROR if failure.mend else logging.WARNING
+    def _log(self, failure: NotDelivered) -> None:
+        """Log a failure once, not at every attempt: as an error if somebody has to fix something."""
+        if failure.cause != self._logged:
+            level = logging.ERROR if failure.needs_fix else logging.WARNING
             _LOG.log(level, "an alert was not delivered: %s", failure)
-        self._failing, self._logged = str(failure), failure.about
+        self._failing, self._logged = str(failure), failure.cause
 
     def give_up(self, alerts: Sequence[Mapping[str, Any]], why: str) -> None:
-        """Record alerts that this receiver will not get."""
+        """Record alerts that are not delivered to this receiver."""
         self._given_up += len(alerts)
         self._undelivered.add(self.name, alerts, why)

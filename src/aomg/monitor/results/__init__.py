@@ -1,1 +1,1 @@
-"""Reads stored results back, ranks keys, and displays them in a terminal."""
+"""Reads stored results, ranks keys, and displays them in a terminal."""

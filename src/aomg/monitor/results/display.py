@@ -1,8 +1,8 @@
-"""How stored results are shown: a table in the terminal, the worst keys first, or JSON."""
+"""Prints stored results: a table of the worst keys, or JSON."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from aomg.monitor.results.ranking import Ranked, Ranking, is_share, no_estimate, ranked, stored_name
+from aomg.monitor.results.ranking import RankedKey, Ranking, is_share, no_estimate, ranked, stored_name
 from aomg.monitor.results.reader import read
 from aomg.monitor.sinks.base import title_of
 from aomg.monitor.sinks.result_folder import days
@@ -28,7 +28,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 24
 _FEWEST_BARS = 4
 _GAP = 2
-_WIDEST_LABEL = 16  # longer ones are cut where there is no room left
+_WIDEST_LABEL = 16  # longer ones are cut if the terminal is narrow
 _WIDEST_CURVE_TITLE = 6
 _A_DAY = timedelta(days=1)
 
@@ -40,26 +40,22 @@ def show(
     by: Sequence[str] | None = None,
     labels: Mapping[str, str] | None = None,
     quantile: str | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
     last: timedelta | None = None,
     most: int = 20,
     as_json: bool = False,
 ) -> None:
-    """Print the worst keys of each query, at most `most`. Raises ResultsError where there is nothing to show.
+    """Print the worst keys of each query, at most `most`. Raises ResultsError if there are no results.
 
-    Without `since` and `last`, it is the last day up to the newest window: all that was ever stored may be a lot.
-    On a terminal it says which day it reads.
+    Without `last`, reads the last day up to the newest window. On a terminal, shows which day it reads.
 
     by
-        The labels that name a line; of keys that share them the worst counts.
+        The labels that identify a line; of keys that share them the worst counts.
     quantile
         The estimate used to rank keys: p99, p99.9 or 0.999 (the highest is the worst), or below_250 (the lowest is).
     """
-    whole = since is None and last is None
     with console.status("reading results") as status:
-        rows = read(folder, query, labels, since, until, _A_DAY if whole else last, _said_on(status))
-    told = []
+        rows = read(folder, query, labels, _A_DAY if last is None else last, _show_progress(status))
+    documents = []
     names = sorted(pc.unique(rows["query"]).to_pylist())
     parts = {name: rows.filter(pc.equal(rows["query"], name)) if len(names) > 1 else rows for name in names}
     chosen_of = {name: stored_name(part, quantile) for name, part in parts.items()}
@@ -74,38 +70,42 @@ def show(
         with console.status(f"ranking the keys of {escape(name)}"):
             span, ranking = _span(part), ranked(part, by, chosen, most)
         if as_json:
-            told.append(_json(name, chosen, ranking, span))
+            documents.append(_json(name, chosen, ranking, span))
         else:
-            ends = f"windows that end {time_text(span[0])} to {time_text(span[1])}"
+            ends = f"windows ending {time_text(span[0])} to {time_text(span[1])}"
             title = f"{name}: worst keys by {title_of(chosen)}, {ends}"
             console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
             table, left_out = _table(chosen, ranking.first, span, console.width)
             console.print(table)
             if left_out:
                 names_left = ", ".join(map(title_of, left_out))
-                console.print(f"no room for {names_left}: use a wider terminal, or --json", style="dim", markup=False)
+                console.print(
+                    f"too narrow for {names_left}; use a wider terminal, or --json", style="dim", markup=False
+                )
             if ranking.keys > most:
-                console.print(f"and {ranking.keys - most:,} more keys; --most shows more of them", markup=False)
-    if whole and not as_json and _has_older(folder, rows):
+                console.print(f"and {ranking.keys - most:,} more keys; use --most to show more", markup=False)
+    if last is None and not as_json and _has_older(folder, rows):
         console.print(
-            "the last 24 hours up to the newest window; --last 7d shows more of them", style="dim", highlight=False
+            "only the last 24 hours up to the newest window; use --last 7d to read further back",
+            style="dim",
+            highlight=False,
         )
     if as_json:
         console.print(
-            json.dumps(told, ensure_ascii=False, allow_nan=False), markup=False, highlight=False, soft_wrap=True
+            json.dumps(documents, ensure_ascii=False, allow_nan=False), markup=False, highlight=False, soft_wrap=True
         )
 
 
 def _has_older(folder: Path, rows: pa.Table) -> bool:
-    """Whether there are results of days that were not read to their beginning."""
+    """Whether there are older results than those that were read."""
     return days(folder)[0] <= day_text(_span(rows)[1] - DAY)
 
 
-def _said_on(status: Status) -> Callable[[str, int, int], None]:
-    def say(day: str, number: int, count: int) -> None:
+def _show_progress(status: Status) -> Callable[[str, int, int], None]:
+    def show_day(day: str, number: int, count: int) -> None:
         status.update(f"reading results of {day}" + (f", day {number} of {count}" if count > 1 else ""))
 
-    return say
+    return show_day
 
 
 def _json(query: str, chosen: str, ranking: Ranking, span: tuple[int, int]) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _json(query: str, chosen: str, ranking: Ranking, span: tuple[int, int]) -> d
     for key in ranking.first:
         series = [{"end": time_text(end), "value": v, "low": low, "high": high} for end, v, low, high in key.series]
         lines.append({"labels": key.labels, "worst": key.worst, "series": series})
-    told: dict[str, Any] = plain(
+    document: dict[str, Any] = plain(
         {
             "query": query,
             "quantile": chosen,
@@ -123,11 +123,11 @@ def _json(query: str, chosen: str, ranking: Ranking, span: tuple[int, int]) -> d
             "worst_first": lines,
         }
     )
-    return told
+    return document
 
 
-def _table(chosen: str, keys: list[Ranked], span: tuple[int, int], width: int) -> tuple[Table, list[str]]:
-    """The table, and the estimates that it has no room for: a number is shown whole or not at all."""
+def _table(chosen: str, keys: list[RankedKey], span: tuple[int, int], width: int) -> tuple[Table, list[str]]:
+    """The table, and the estimates that do not fit: a number is shown whole or not at all."""
     labels = {name: [_label(key.labels[name]) for key in keys] for name in (keys[0].labels if keys else ())}
     names = list(dict.fromkeys(name for key in keys for name in key.worst["estimates"]))
     estimates = {name: [_estimate(key.worst["estimates"].get(name)) for key in keys] for name in names}
@@ -139,23 +139,23 @@ def _table(chosen: str, keys: list[Ranked], span: tuple[int, int], width: int) -
     wanted = {name: _widest(name, cells) for name, cells in labels.items()}
     label_widths = {name: min(width, _WIDEST_LABEL) for name, width in wanted.items()}
     fixed = [*label_widths.values(), widths.get(chosen, 0), _widest("worst at", times), max(len(curve), _FEWEST_BARS)]
-    room = width - sum(fixed) - _GAP * (len(fixed) - 1)
+    free = width - sum(fixed) - _GAP * (len(fixed) - 1)
 
     def fits(column: int) -> bool:
-        nonlocal room
-        if column + _GAP > room:
+        nonlocal free
+        if column + _GAP > free:
             return False
-        room -= column + _GAP
+        free -= column + _GAP
         return True
 
-    there = [name for name in names if name == chosen or fits(widths[name])]
+    visible = [name for name in names if name == chosen or fits(widths[name])]
     with_counts = fits(_widest("events", counts))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
     for name in labels:
-        more = min(wanted[name] - label_widths[name], max(room, 0))
-        room -= more
+        more = min(wanted[name] - label_widths[name], max(free, 0))
+        free -= more
         table.add_column(Text(name), no_wrap=True, overflow="ellipsis", width=label_widths[name] + more)
-    for name in there:
+    for name in visible:
         style = "bold" if name == chosen else ""
         table.add_column(Text(title_of(name)), justify="right", style=style, no_wrap=True, min_width=widths[name])
     if with_counts:
@@ -165,13 +165,13 @@ def _table(chosen: str, keys: list[Ranked], span: tuple[int, int], width: int) -
     values = [value for key in keys for _, value, _, _ in key.series]
     ends = sorted({end for key in keys for end, *_ in key.series})
     steps = (span[1] - span[0]) // min((b - a for a, b in pairwise(ends)), default=1) + 1
-    bars = min(_WIDTH, steps, max(len(curve), _FEWEST_BARS) + max(room, 0))
+    bars = min(_WIDTH, steps, max(len(curve), _FEWEST_BARS) + max(free, 0))
     worst = min if is_share(chosen) else max
-    for at, key in enumerate(keys):
+    for row, key in enumerate(keys):
         line = Text(sparkline(key.series, span, min(values), max(values), bars, worst))
-        numbers = [*(estimates[name][at] for name in there), *([counts[at]] if with_counts else [])]
-        table.add_row(*(cells[at] for cells in labels.values()), *numbers, times[at], line)
-    return table, [name for name in names if name not in there]
+        numbers = [*(estimates[name][row] for name in visible), *([counts[row]] if with_counts else [])]
+        table.add_row(*(cells[row] for cells in labels.values()), *numbers, times[row], line)
+    return table, [name for name in names if name not in visible]
 
 
 def _label(value: str | None) -> Text:
@@ -188,7 +188,7 @@ def _estimate(part: dict[str, Any] | None) -> Text:
 
 
 def estimate_cell(value: float | None, low: float | None, high: float | None) -> Text:
-    """A cell of a table: the value, and below it the interval; "exact" where the interval is that number alone."""
+    """A cell of a table: the value, and below it the interval, or "exact"."""
     texts = number_texts(value, low, high)
     cell = Text(texts.value)
     cell.append("\nexact" if value is not None and low == value == high else f"\n{texts.interval}", style="dim")
@@ -203,9 +203,9 @@ def sparkline(
     width: int = _WIDTH,
     worst: Callable[[float, float], float] = max,
 ) -> str:
-    """Bars over time, the worst value in each part of the time; a space where there is no window.
+    """Bars over time: the worst value in each part of the time; a space if it has no window.
 
-    All keys have the same scale, from the lowest value of any to the highest.
+    All keys have the same scale, from the lowest value of all to the highest.
 
     >>> sparkline([(0, 1.0, 1, 1), (10, 8.0, 8, 8), (30, 4.5, 4, 5)], (0, 30), 1.0, 8.0, width=4)
     '▁█ ▄'
@@ -226,6 +226,6 @@ def _span(rows: pa.Table) -> tuple[int, int]:
 
 
 def _short(end: str, span: tuple[int, int]) -> str:
-    """A time without the day, if all are of one."""
+    """A time, without the day if there is only one."""
     same = time_text(span[0])[:10] == time_text(span[1])[:10]
     return end[11 if same else 5 :].removesuffix("Z").replace("T", " ")

@@ -1,6 +1,6 @@
-"""Which keys are worst: each key's worst window by one estimate, and how the estimate went over time.
+"""Ranks keys by the worst window of one estimate.
 
-Of a quantile the highest value is the worst, of a share below a threshold the lowest.
+The highest value of a quantile is the worst; of a share below a threshold the lowest.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from aomg.suggestions import there_are
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedKey:
     """A key, or several keys of which the worst counts at each window end.
 
     worst
-        The stored row (as JSON has it) of the window where the chosen estimate was worst.
+        The stored row, as JSON, of the window where the chosen estimate was worst.
     series
-        End in microseconds, value, low, high of the chosen quantile at each window end, in their order.
+        End in microseconds, value, low, high of the chosen estimate at each window end, in order.
     """
 
     query: str
@@ -36,30 +36,30 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The worst keys, the worst first, and how many keys there are in all."""
+    """The worst keys, worst first, and the number of all keys."""
 
-    first: list[Ranked]
+    first: list[RankedKey]
     keys: int
 
 
-def stored_name(rows: pa.Table, asked: str | None) -> str | None:
-    """The name under which an estimate is stored, for p99, p99.9, p99_9, 0.999 or below_-0.5; None if it is not.
+def stored_name(rows: pa.Table, estimate: str | None) -> str | None:
+    """The name of a stored estimate, for p99, p99.9, p99_9, 0.999 or below_-0.5; None if it is not stored.
 
-    Unless asked, it is p99 or the highest quantile.
+    The default is p99, or the highest quantile.
     """
     names = _names(rows)
-    if asked is None:
+    if estimate is None:
         quantiles = [name for name in names if name.startswith("p")]
         return "p99" if "p99" in quantiles else next(reversed(quantiles), None)
-    name = _written(asked)
+    name = _column_name(estimate)
     return name if name in names else None
 
 
-def no_estimate(rows: pa.Table, asked: str | None) -> ResultsError:
+def no_estimate(rows: pa.Table, estimate: str | None) -> ResultsError:
     """The error for an estimate that no row has."""
-    if asked is None:
-        return ResultsError("these results hold no quantiles")
-    return ResultsError(f"these results hold no {asked!r}; {there_are(_written(asked), _names(rows))}")
+    if estimate is None:
+        return ResultsError("these results have no quantiles")
+    return ResultsError(f"these results have no {estimate!r}; {there_are(_column_name(estimate), _names(rows))}")
 
 
 def _names(rows: pa.Table) -> list[str]:
@@ -67,14 +67,14 @@ def _names(rows: pa.Table) -> list[str]:
     return names
 
 
-def _written(asked: str) -> str:
-    """An estimate as it is stored: 0.999 and p99.9 are p99_9."""
+def _column_name(estimate: str) -> str:
+    """The name of an estimate as stored: 0.999 and p99.9 are p99_9."""
     try:
-        if not asked.startswith(("p", "below")):
-            return "p" + format((Decimal(asked) * 100).normalize(), "f").replace(".", "_")
+        if not estimate.startswith(("p", "below")):
+            return "p" + format((Decimal(estimate) * 100).normalize(), "f").replace(".", "_")
     except InvalidOperation:
         pass
-    return asked.strip().replace("-", "minus_").replace(".", "_")
+    return estimate.strip().replace("-", "minus_").replace(".", "_")
 
 
 def is_share(name: str) -> bool:
@@ -85,18 +85,18 @@ def is_share(name: str) -> bool:
 def ranked(
     rows: pa.Table, by: Sequence[str] | None = None, quantile: str | None = None, most: int | None = None
 ) -> Ranking:
-    """Keys with the worst value of an estimate first. `rows` are those of one query, as `results.read` gives them.
+    """Rank keys by an estimate, the worst first. `rows` are those of one query, from `results.reader.read`.
 
     With fewer labels in `by` than the keys have, keys that share them are one, and the worst of them counts at each
-    end: the quantile of all their events together cannot be told from results (but from summaries).
+    end: results cannot give the quantile of all their events together (stored summaries can).
 
-    Costs a few operations on columns for all rows, and some tenths of a millisecond for each of the `most` first keys.
+    Takes a few operations on columns for all rows, and some tenths of a millisecond for each of the `most` first keys.
     """
     name = stored_name(rows, quantile)
     if name is None:
         raise no_estimate(rows, quantile)
     labels = list(by) if by else label_names(rows)
-    columns = [label(rows, one) for one in labels]
+    columns = [label(rows, label_name) for label_name in labels]
     group = _groups(columns, len(rows))
     ends = codes(rows["end"])
     numbers = _numbers(rows, name)
@@ -112,22 +112,22 @@ def ranked(
     highest = np.maximum.reduceat(value[order], starts)
     reached = value[order] == np.repeat(highest, np.diff([*starts, len(order)]))
     first = np.minimum.reduceat(np.where(reached, np.arange(len(order)), len(order)), starts)
-    at = order[first]
+    worst_rows = order[first]
     query = rows["query"][0].as_py()
-    found = []
-    for one in np.lexsort((at, -highest))[:most].tolist():
-        row = int(at[one])
-        part = order[starts[one] : starts[one + 1] if one + 1 < len(starts) else None]
+    keys: list[RankedKey] = []
+    for key in np.lexsort((worst_rows, -highest))[:most].tolist():
+        row = int(worst_rows[key])
+        part = order[starts[key] : starts[key + 1] if key + 1 < len(starts) else None]
         series = [
-            (end, *told) for end, told in zip(ends[part].tolist(), map(tuple, numbers[part].tolist()), strict=True)
+            (end, *bounds) for end, bounds in zip(ends[part].tolist(), map(tuple, numbers[part].tolist()), strict=True)
         ]
-        named = {name: column[row].as_py() for name, column in zip(labels, columns, strict=True)}
-        found.append(Ranked(query, named, _row(rows, row), series))
-    return Ranking(found, len(starts))
+        values = {name: column[row].as_py() for name, column in zip(labels, columns, strict=True)}
+        keys.append(RankedKey(query, values, _record(rows, row), series))
+    return Ranking(keys, len(starts))
 
 
 def label_names(rows: pa.Table) -> list[str]:
-    """The labels of the newest row: all that the keys have."""
+    """The names of the labels of the newest row."""
     if not len(rows):
         return []
     newest = int(np.argmax(codes(rows["end"])))
@@ -147,13 +147,13 @@ def _numbers(rows: pa.Table, name: str) -> NDArray[np.float64]:
     """Value, low and high of one estimate in every row; NaN where a row lacks it."""
     whole = rows["estimates"].combine_chunks()
     parts = whole.flatten()
-    mine = pc.equal(parts.field("name"), name).fill_null(False).to_numpy(zero_copy_only=False)
-    row = whole.value_parent_indices().to_numpy(zero_copy_only=False)[mine]
+    matches = pc.equal(parts.field("name"), name).fill_null(False).to_numpy(zero_copy_only=False)
+    row = whole.value_parent_indices().to_numpy(zero_copy_only=False)[matches]
     numbers = np.full((len(rows), 3), np.nan)
     for column, key in enumerate(("value", "low", "high")):
-        numbers[row, column] = parts.field(key).filter(pa.array(mine)).to_numpy(zero_copy_only=False)
+        numbers[row, column] = parts.field(key).filter(pa.array(matches)).to_numpy(zero_copy_only=False)
     return numbers
 
 
-def _row(rows: pa.Table, at: int) -> dict[str, Any]:
-    return next(records(rows.slice(at, 1)))
+def _record(rows: pa.Table, row: int) -> dict[str, Any]:
+    return next(records(rows.slice(row, 1)))

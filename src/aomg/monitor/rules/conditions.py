@@ -1,4 +1,4 @@
-"""What a condition is made of, once it is read: a tree of quantities and truths that is worked out on columns."""
+"""Defines the syntax tree of a condition, and evaluates it on columns."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from aomg.monitor.rules.intervals import Flags, Interval, Truth, compare
 
 
 class Columns(Protocol):
-    """Where a condition finds what it reads: columns of the rows of its queries, joined."""
+    """The columns that a condition reads: those of the joined rows of its queries."""
 
     def interval(self, query: str, name: str) -> Interval:
         """Return a quantity of every row."""
 
     def flag(self, query: str, name: str) -> Flags:
-        """Return a truth of every row."""
+        """Return a flag of every row."""
 
     def present(self, query: str) -> Flags:
         """Return which rows this query has."""
@@ -28,9 +28,9 @@ class Columns(Protocol):
 
 @dataclass(frozen=True)
 class Constant:
-    """A number, exact until it is compared. `written` ones stand for the nearest double, as data do.
+    """A number, exact until it is compared. A `written` one means the nearest double, as data do.
 
-    unit is "duration" as long as it is not known in what unit it will be compared; then it is in microseconds.
+    unit is "duration", in microseconds, until the unit of the other side is known.
     """
 
     exact: Fraction
@@ -40,20 +40,20 @@ class Constant:
     written: bool = True
 
     def quantity(self, columns: Columns) -> Interval:
-        """Return the number; one that was computed and is no double lies between two."""
+        """Return the number; a computed one that is not a double lies between two doubles."""
         nearest = float(self.exact)
         if self.written or Fraction(nearest) == self.exact:
             return Interval.exactly(nearest)
-        other = float(np.nextafter(nearest, np.inf if Fraction(nearest) < self.exact else -np.inf))
-        low, high = np.asarray(min(nearest, other)), np.asarray(max(nearest, other))
+        neighbour = float(np.nextafter(nearest, np.inf if Fraction(nearest) < self.exact else -np.inf))
+        low, high = np.asarray(min(nearest, neighbour)), np.asarray(max(nearest, neighbour))
         return Interval(low, np.asarray(nearest), high)
 
-    def kept_in(self, unit: str) -> "Constant":
+    def in_unit(self, unit: str) -> "Constant":
         """Return the duration as a number in this unit."""
         return Constant(self.exact / UNITS[unit], None, self.text, self.position, self.written)
 
     def parts(self) -> Iterator["Node"]:
-        """There are none."""
+        """It has none."""
         return iter(())
 
 
@@ -74,7 +74,7 @@ class Column:
         return columns.interval(self.query, self.name)
 
     def parts(self) -> Iterator["Node"]:
-        """There are none."""
+        """It has none."""
         return iter(())
 
 
@@ -88,7 +88,7 @@ class Arithmetic:
     unit: str | None
 
     def quantity(self, columns: Columns) -> Interval:
-        """Work it out, rounded outward."""
+        """Compute it, rounded outward."""
         left, right = self.left.quantity(columns), self.right.quantity(columns)
         if self.sign == "+":
             return left + right
@@ -103,7 +103,7 @@ class Arithmetic:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two quantities, compared. Says nothing of rows that one of `queries` does not have."""
+    """Two quantities, compared. Neither holds nor fails for rows that one of `queries` does not have."""
 
     sign: str
     left: "Quantity"
@@ -111,11 +111,11 @@ class Comparison:
     queries: tuple[str, ...]
 
     def truth(self, columns: Columns) -> Truth:
-        """Work it out."""
-        found = compare(self.sign, self.left.quantity(columns), self.right.quantity(columns))
+        """Evaluate it."""
+        truth = compare(self.sign, self.left.quantity(columns), self.right.quantity(columns))
         for query in self.queries:
-            found = found.where(columns.present(query))
-        return found
+            truth = truth.where(columns.present(query))
+        return truth
 
     def parts(self) -> Iterator["Node"]:
         """Both sides."""
@@ -124,7 +124,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Flag:
-    """A truth of the result rows: burst."""
+    """A flag of the result rows: burst."""
 
     query: str
     name: str
@@ -138,7 +138,7 @@ class Flag:
         return Truth.of(flag, flag, flag).where(columns.present(self.query))
 
     def parts(self) -> Iterator["Node"]:
-        """There are none."""
+        """It has none."""
         return iter(())
 
 
@@ -150,7 +150,7 @@ class Joint:
     conditions: tuple["Condition", ...]
 
     def truth(self, columns: Columns) -> Truth:
-        """Work it out."""
+        """Evaluate it."""
         return reduce(and_ if self.word == "and" else or_, (part.truth(columns) for part in self.conditions))
 
     def parts(self) -> Iterator["Node"]:
@@ -165,7 +165,7 @@ class Not:
     condition: "Condition"
 
     def truth(self, columns: Columns) -> Truth:
-        """Work it out."""
+        """Evaluate it."""
         return ~self.condition.truth(columns)
 
     def parts(self) -> Iterator["Node"]:
@@ -179,7 +179,7 @@ Node = Quantity | Condition
 
 
 def leaves(node: Node) -> Iterator[Column | Flag]:
-    """Go through what a condition reads, from left to right."""
+    """Return the columns and flags that a condition reads, from left to right."""
     if isinstance(node, (Column, Flag)):
         yield node
     for part in node.parts():

@@ -1,8 +1,8 @@
-"""Arithmetic and comparisons that know what they do not know: quantities as intervals, conditions as three truths.
+"""Interval arithmetic and comparisons: quantities are intervals, conditions are three truths.
 
-A quantity is known to lie in low..high; `value` is the estimate. Results are rounded outward, except between whole
-numbers up to 2^53, which are exact: whatever the exact values are, the exact result lies in the interval.
-All of it works on columns, a row for each key.
+The exact value of a quantity lies in low..high; `value` is the estimate. Results are rounded outward, except between
+whole numbers up to 2^53, which are exact: the exact result always lies in the interval. Everything works on columns,
+with a row for each key.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _EXACT = 2.0**53
 
 @dataclass(frozen=True)
 class Interval:
-    """A column of quantities. Where a bound is not a number, nothing is known on that side."""
+    """A column of quantities. A bound that is infinite is unknown."""
 
     low: Reals
     value: Reals
@@ -28,17 +28,17 @@ class Interval:
 
     @classmethod
     def exactly(cls, value: Any) -> "Interval":
-        """Return what is known exactly."""
+        """Return exact quantities."""
         value = np.asarray(value, dtype=np.float64)
         return cls(value, value, value)
 
     @classmethod
     def between(cls, low: Reals, value: Reals, high: Reals) -> "Interval":
-        """Return what lies between two bounds, one of which may be missing (NaN)."""
+        """Return quantities between two bounds, which may be missing (NaN)."""
         return cls(np.where(np.isnan(low), -np.inf, low), value, np.where(np.isnan(high), np.inf, high))
 
     def take(self, rows: NDArray[np.intp]) -> "Interval":
-        """Return these rows; -1 takes any, for the caller to leave out."""
+        """Return these rows; -1 returns any row, for the caller to mask."""
         return Interval(self.low[rows], self.value[rows], self.high[rows])
 
     def __neg__(self) -> "Interval":
@@ -59,11 +59,11 @@ class Interval:
             ends = np.stack(
                 [self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high]
             )
-            # an end that is infinite stands for all large numbers: zero times any of them is zero
+            # an infinite end means arbitrarily large numbers: zero times any of them is zero
             return _outward(np.where(np.isnan(ends), 0.0, ends), self.value * other.value, exact)
 
     def __truediv__(self, other: "Interval") -> "Interval":
-        """Divide. Where the divisor may be zero, nothing is known of the result."""
+        """Divide. If the divisor may be zero, the result is unknown."""
         with np.errstate(all="ignore"):
             ends = np.stack(
                 [self.low / other.low, self.low / other.high, self.high / other.low, self.high / other.high]
@@ -71,17 +71,19 @@ class Interval:
             exact = _whole(self.low, self.high, other.low, other.high) & _whole(*ends)
             exact &= (ends[0] * other.low == self.low) & (ends[1] * other.high == self.low)
             exact &= (ends[2] * other.low == self.high) & (ends[3] * other.high == self.high)
-            found = _outward(np.where(np.isnan(ends), 0.0, ends), self.value / other.value, exact)
+            quotient = _outward(np.where(np.isnan(ends), 0.0, ends), self.value / other.value, exact)
             unknown = (other.low <= 0) & (other.high >= 0)
-            return Interval(np.where(unknown, -np.inf, found.low), found.value, np.where(unknown, np.inf, found.high))
+            return Interval(
+                np.where(unknown, -np.inf, quotient.low), quotient.value, np.where(unknown, np.inf, quotient.high)
+            )
 
 
 @dataclass(frozen=True)
 class Truth:
     """Whether a condition holds and whether it fails, for each row: certainly, by the values alone, possibly.
 
-    Of a row that is there, what does not certainly hold possibly fails, and so on. Of one that is not there a
-    condition neither holds nor fails, not even possibly; so `not` does not make it hold either.
+    For a row with data, a condition that does not certainly hold possibly fails, and so on. For a row without data it
+    neither holds nor fails, not even possibly; so `not` does not make it hold either.
     """
 
     holds: Flags  # three rows: CERTAIN, POINT, POSSIBLE
@@ -89,12 +91,12 @@ class Truth:
 
     @classmethod
     def of(cls, certain: Flags, point: Flags, possible: Flags) -> "Truth":
-        """Return the truth of rows that are all there."""
+        """Return the truth of rows that all have data."""
         holds = np.stack([certain, point, possible])
         return cls(holds, ~holds[::-1])
 
     def where(self, present: Flags) -> "Truth":
-        """Return the same with the rows left out that are not there."""
+        """Return the truth with the other rows marked as without data."""
         return Truth(self.holds & present, self.fails & present)
 
     def __and__(self, other: "Truth") -> "Truth":
@@ -108,7 +110,7 @@ class Truth:
 
 
 def compare(sign: str, left: Interval, right: Interval) -> Truth:
-    """Compare two columns: certain if it is true for all values in the intervals, possible if for some."""
+    """Compare two columns: certain if true for all values in the intervals, possible if true for some."""
     with np.errstate(invalid="ignore"):
         if sign in ("<", "<="):
             left, right, sign = right, left, ">" if sign == "<" else ">="
@@ -117,21 +119,21 @@ def compare(sign: str, left: Interval, right: Interval) -> Truth:
         if sign == ">=":
             return Truth.of(left.low >= right.high, left.value >= right.value, left.high >= right.low)
         same = (left.low == right.high) & (left.high == right.low)
-        meeting = (left.low <= right.high) & (right.low <= left.high)
-        equal = Truth.of(same, left.value == right.value, meeting)
+        overlap = (left.low <= right.high) & (right.low <= left.high)
+        equal = Truth.of(same, left.value == right.value, overlap)
         return equal if sign == "==" else ~equal
 
 
 def _whole(*numbers: Reals) -> Any:
-    """Whether all of these are whole and small enough to be computed with exactly."""
-    found: Any = True
+    """Whether all numbers are whole and small enough for exact arithmetic."""
+    exact: Any = True
     for number in numbers:
-        found = found & (np.abs(number) < _EXACT) & (number == np.floor(number))
-    return found
+        exact = exact & (np.abs(number) < _EXACT) & (number == np.floor(number))
+    return exact
 
 
 def _outward(ends: Reals, value: Reals, exact: Any) -> Interval:
-    """Return the interval that spans these ends, and whatever they were rounded from."""
+    """Return the interval that spans these ends, rounded outward."""
     low, high = ends.min(axis=0), ends.max(axis=0)
     exact = exact & (np.abs(low) < _EXACT) & (np.abs(high) < _EXACT)
     low = np.where(exact, low, np.nextafter(low, -np.inf))

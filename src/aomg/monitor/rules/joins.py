@@ -1,4 +1,4 @@
-"""Brings the rows of several queries together: one row for each key that any of them has at a window's end."""
+"""Joins the rows of several queries: one row for each key that any of them has at a window end."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -11,9 +11,9 @@ from aomg.monitor.rules.rows import Labels, WindowRows
 
 
 class Joined:
-    """The rows of some queries at one window end, joined on equal labels; where a condition finds its columns.
+    """The rows of some queries at one window end, joined on equal labels. Conditions read its columns.
 
-    `names` are the labels' names in the order of `labels`; `orders` tells for each query its own order of them.
+    `names` are the names of the labels in the order of `labels`; `orders` has each query's own order of them.
     """
 
     def __init__(
@@ -28,14 +28,14 @@ class Joined:
         first: tuple[Labels, ...] = next(iter(keys.values()), ())
         if all(key == first for key in keys.values()):
             self.labels = first
-            self._at: dict[str, NDArray[np.intp]] | None = None
+            self._positions: dict[str, NDArray[np.intp]] | None = None
         else:
             self.labels = tuple(dict.fromkeys(label for key in keys.values() for label in key))
-            self._at = {}
+            self._positions = {}
             for query, key in keys.items():
                 row_of = {label: row for row, label in enumerate(key)}
                 places = (row_of.get(label, -1) for label in self.labels)
-                self._at[query] = np.fromiter(places, np.intp, len(self.labels))
+                self._positions[query] = np.fromiter(places, np.intp, len(self.labels))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -46,37 +46,37 @@ class Joined:
         return {label: row for row, label in enumerate(self.labels)}
 
     def interval(self, query: str, name: str) -> Interval:
-        """Return a quantity of every row; where the query has no row, any number."""
+        """Return a quantity of every row; any number where the query has no row."""
         rows = self._windows[query]
         if rows is None:
             return Interval.exactly(np.zeros(len(self)))
-        found = rows.interval(name)
-        return found if self._at is None else found.take(self._at[query])
+        interval = rows.interval(name)
+        return interval if self._positions is None else interval.take(self._positions[query])
 
     def flag(self, query: str, name: str) -> Flags:
-        """Return whether each row has a burst; where the query has no row, anything."""
+        """Return whether each row has a burst; any flag where the query has no row."""
         rows = self._windows[query]
         if rows is None:
             return np.zeros(len(self), dtype=np.bool_)
-        return rows.burst if self._at is None else rows.burst[self._at[query]]
+        return rows.burst if self._positions is None else rows.burst[self._positions[query]]
 
     def counts(self, query: str) -> NDArray[np.int64]:
-        """Return how many events each row has; 0 where the query has no row."""
+        """Return the number of events of each row; 0 where the query has no row."""
         rows = self._windows[query]
         if rows is None:
             return np.zeros(len(self), dtype=np.int64)
-        if self._at is None:
+        if self._positions is None:
             return rows.count
-        at = self._at[query]
-        return np.where(at < 0, 0, rows.count[at])
+        positions = self._positions[query]
+        return np.where(positions < 0, 0, rows.count[positions])
 
     def present(self, query: str) -> Flags:
-        """Return for which rows this query has one."""
+        """Return which rows this query has."""
         return self.counts(query) > 0
 
 
 class Sufficient:
-    """The same rows, less those with fewer events than `least`."""
+    """The same rows without those that have fewer than `least` events."""
 
     def __init__(self, joined: Joined, least: int) -> None:
         self._joined = joined
@@ -85,17 +85,17 @@ class Sufficient:
         self.flag = joined.flag
 
     def present(self, query: str) -> Flags:
-        """Return for which rows this query has one with events enough."""
+        """Return which rows this query has with enough events."""
         return self._joined.counts(query) >= self._least
 
     def fewest(self, queries: Sequence[str]) -> NDArray[np.int64]:
-        """Return the events of each row: the fewest, of the queries that have it; 0 where none has."""
-        nothing = np.iinfo(np.int64).max
-        found = np.full(len(self._joined), nothing)
+        """Return the number of events of each row: the fewest of the queries that have it; 0 if none has."""
+        none = np.iinfo(np.int64).max
+        fewest = np.full(len(self._joined), none)
         for query in queries:
             counts = self._joined.counts(query)
-            found = np.minimum(found, np.where(counts >= self._least, counts, nothing))
-        return np.where(found == nothing, 0, found)
+            fewest = np.minimum(fewest, np.where(counts >= self._least, counts, none))
+        return np.where(fewest == none, 0, fewest)
 
 
 def _reordered(labels: tuple[Labels, ...], order: tuple[str, ...], names: tuple[str, ...]) -> tuple[Labels, ...]:

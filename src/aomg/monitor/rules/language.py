@@ -1,7 +1,7 @@
-"""Reads conditions: `inbound.p99 > 4ms and outbound.p99 > 4ms`, `p99_9 > 10 * p50`, `not burst`.
+"""Parses conditions: `inbound.p99 > 4ms and outbound.p99 > 4ms`, `p99_9 > 10 * p50`, `not burst`.
 
-The grammar is small and fixed; nothing is executed. All that can be wrong is found before the start: unknown names,
-quantiles that are not computed, durations that meet a quantity without a unit. At most 1,000 characters, 50 levels.
+The grammar is small and fixed; no code is executed. Every mistake is reported before the start: unknown names,
+quantiles that are not computed, durations compared with a quantity without a unit. At most 1,000 characters, 50 levels.
 
 =============  ==========================================================================
 condition      parts joined by `or`; those by `and`; each `not` ..., `( condition )`,
@@ -32,7 +32,7 @@ from aomg.monitor.rules.conditions import (
     leaves,
 )
 from aomg.monitor.rules.intervals import Truth
-from aomg.monitor.rules.names import resolve
+from aomg.monitor.rules.names import own_query, resolve
 from aomg.monitor.rules.tokens import WORDS, Token, tokens
 from aomg.monitor.rules.units import alike, multiplied
 
@@ -42,7 +42,7 @@ _COMPARISONS = (">", ">=", "<", "<=", "==", "!=")
 
 @dataclass(frozen=True)
 class Expression:
-    """A condition that was read. `reads` is every quantity and flag in it, once, from left to right."""
+    """A parsed condition. `reads` is every quantity and flag in it, once, from left to right."""
 
     text: str
     condition: Condition
@@ -54,17 +54,16 @@ class Expression:
         return tuple(dict.fromkeys(leaf.query for leaf in self.reads))
 
     def truth(self, columns: Columns) -> Truth:
-        """Work it out for every row: a few array operations for each sign."""
+        """Evaluate it for every row: a few array operations for each operator."""
         return self.condition.truth(columns)
 
 
 def parse(text: str, queries: Mapping[str, QueryConfig], own: str | None = None) -> Expression:
-    """Read a condition. Names without a prefix belong to the query `own`, or to the only one there is.
+    """Parse a condition. Names without a prefix belong to the query `own`, or to the only one.
 
-    Raises ConfigError with the character and what to write instead.
+    Raises ConfigError with the position and what to write instead.
     """
-    own = next(iter(queries)) if own is None and len(queries) == 1 else own
-    reader = _Reader(text, queries, own)
+    reader = _Reader(text, queries, own_query(own, queries))
     node = reader.condition()
     if reader.token.kind != "end":
         raise ConfigError(f"{reader.here()} is unexpected; join conditions with and, or")
@@ -73,54 +72,56 @@ def parse(text: str, queries: Mapping[str, QueryConfig], own: str | None = None)
 
 
 def constant(text: str, unit: str | None) -> float:
-    """Read a limit such as 200ms, 0.9 or 90%, as a number in `unit`. Raises ConfigError where it is something else.
+    """Parse a limit such as 200ms, 0.9 or 90%, as a number in `unit`. Raises ConfigError for anything else.
 
     >>> constant("200ms", "us"), constant("90%", None)
     (200000.0, 0.9)
     """
-    words = tokens(text)
-    if len(words) != 2 or words[0].kind not in ("number", "duration"):
-        raise ConfigError(f"{text!r} is no limit; write a number or a duration, such as 200ms")
-    if words[0].kind == "number":
-        return float(words[0].value)
+    parts = tokens(text)
+    if len(parts) != 2 or parts[0].kind not in ("number", "duration"):
+        raise ConfigError(f"{text!r} is not a limit; write a number or a duration, such as 200ms")
+    if parts[0].kind == "number":
+        return float(parts[0].value)
     if unit is None:
-        raise ConfigError(f"{text!r} needs a unit to be compared in; give the query unit: us, ms or s")
-    return float(Constant(words[0].value, "duration", text, 1).kept_in(unit).exact)
+        raise ConfigError(f"{text!r} is a duration, but the query has no unit; add unit: us, ms or s to the query")
+    return float(Constant(parts[0].value, "duration", text, 1).in_unit(unit).exact)
 
 
 class _Reader:
-    """Goes through the words once, from left to right."""
+    """A recursive-descent parser: reads the tokens once, from left to right."""
 
     def __init__(self, text: str, queries: Mapping[str, QueryConfig], own: str | None) -> None:
-        self.words = tokens(text)
+        self.tokens = tokens(text)
         self.queries = queries
         self.own = own
-        self.at = 0
+        self.index = 0
         self.depth = 0
 
     @property
     def token(self) -> Token:
-        return self.words[self.at]
+        return self.tokens[self.index]
 
     def here(self) -> str:
-        """What stands here, for an error."""
+        """The current token, for an error."""
         return (
             self.token.text if self.token.kind == "end" else f"{self.token.text!r} at character {self.token.position}"
         )
 
-    def taken(self, *texts: str) -> Token | None:
-        """Take the next word if it is one of these."""
+    def accept(self, *texts: str) -> Token | None:
+        """Take the next token if it is one of these."""
         token = self.token
         if token.kind in ("name", "sign") and token.text in texts:
-            self.at += 1
+            self.index += 1
             return token
         return None
 
     def deeper(self, part: Callable[[], Node]) -> Node:
-        """Read a part one level further down."""
+        """Parse a part one level deeper."""
         self.depth += 1
         if self.depth > DEEPEST:
-            raise ConfigError(f"{self.here()} is more than {DEEPEST} levels deep; make it several rules")
+            raise ConfigError(
+                f"{self.here()} is more than {DEEPEST} levels deep; split the condition into several rules"
+            )
         node = part()
         self.depth -= 1
         return node
@@ -134,13 +135,13 @@ class _Reader:
         if self.token.text != word or self.token.kind != "name":
             return node
         parts = [_truth(node, start)]
-        while self.taken(word):
+        while self.accept(word):
             start = self.token.position
             parts.append(_truth(part(), start))
         return Joint(word, tuple(parts))
 
     def _negation(self) -> Node:
-        if self.taken("not"):
+        if self.accept("not"):
             start = self.token.position
             return Not(_truth(self.deeper(self._negation), start))
         return self._comparison()
@@ -148,23 +149,23 @@ class _Reader:
     def _comparison(self) -> Node:
         start = self.token.position
         left = self._sum()
-        sign = self.taken(*_COMPARISONS)
+        sign = self.accept(*_COMPARISONS)
         if sign is None:
             return left
         after = self.token.position
         right = _quantity(self._sum(), after)
         if self.token.text in _COMPARISONS:
-            raise ConfigError(f"{self.here()} compares a second time; write a < b and b < c")
+            raise ConfigError(f"{self.here()} is a second comparison; write a < b and b < c")
         left, right, _ = alike(_quantity(left, start), right, sign)
         queries = dict.fromkeys(leaf.query for side in (left, right) for leaf in leaves(side))
         if not queries:
-            raise ConfigError(f"{sign.text!r} at character {sign.position} compares two constants; name a quantity")
+            raise ConfigError(f"{sign.text!r} at character {sign.position} compares two constants; use a quantity")
         return Comparison(sign.text, left, right, tuple(queries))
 
     def _sum(self) -> Node:
         start = self.token.position
         node = self._product()
-        while sign := self.taken("+", "-"):
+        while sign := self.accept("+", "-"):
             after = self.token.position
             left, right, unit = alike(_quantity(node, start), _quantity(self._product(), after), sign)
             node = _arithmetic(sign, left, right, unit)
@@ -173,14 +174,14 @@ class _Reader:
     def _product(self) -> Node:
         start = self.token.position
         node = self._sign()
-        while sign := self.taken("*", "/"):
+        while sign := self.accept("*", "/"):
             after = self.token.position
             left, right, unit = multiplied(_quantity(node, start), _quantity(self._sign(), after), sign)
             node = _arithmetic(sign, left, right, unit)
         return node
 
     def _sign(self) -> Node:
-        sign = self.taken("-")
+        sign = self.accept("-")
         if sign is None:
             return self._primary()
         after = self.token.position
@@ -191,16 +192,16 @@ class _Reader:
 
     def _primary(self) -> Node:
         token = self.token
-        if self.taken("("):
+        if self.accept("("):
             node = self.deeper(self.condition)
-            if self.taken(")") is None:
-                raise ConfigError(f") is missing before {self.here()}; its ( is at character {token.position}")
+            if self.accept(")") is None:
+                raise ConfigError(f") is missing before {self.here()}; the ( is at character {token.position}")
             return node
         if token.kind in ("number", "duration"):
-            self.at += 1
+            self.index += 1
             return Constant(token.value, "duration" if token.kind == "duration" else None, token.text, token.position)
         if token.kind == "name" and token.text not in WORDS:
-            self.at += 1
+            self.index += 1
             if token.text.lower() in WORDS:
                 raise ConfigError(f"{token.text!r} at character {token.position}: write {token.text.lower()}")
             return resolve(token.text, self.queries, self.own, f" at character {token.position}")
@@ -208,7 +209,7 @@ class _Reader:
 
 
 def _arithmetic(sign: Token, left: Quantity, right: Quantity, unit: str | None) -> Quantity:
-    """Combine two quantities; constants at once, exactly."""
+    """Combine two quantities; constants are computed now, exactly."""
     if not isinstance(left, Constant) or not isinstance(right, Constant):
         return Arithmetic(sign.text, left, right, unit)
     a, b = left.exact, right.exact
@@ -219,11 +220,11 @@ def _arithmetic(sign: Token, left: Quantity, right: Quantity, unit: str | None) 
 
 def _truth(node: Node, position: int) -> Condition:
     if isinstance(node, (Constant, Column, Arithmetic)):
-        raise ConfigError(f"the quantity at character {position} is no condition; compare it, such as p99 > 4ms")
+        raise ConfigError(f"the quantity at character {position} is not a condition; compare it, such as p99 > 4ms")
     return node
 
 
 def _quantity(node: Node, position: int) -> Quantity:
     if isinstance(node, (Constant, Column, Arithmetic)):
         return node
-    raise ConfigError(f"the condition at character {position} is true or false, not a quantity; it cannot be compared")
+    raise ConfigError(f"the condition at character {position} is true or false; only quantities can be compared")

@@ -1,4 +1,4 @@
-"""What the quantities of a query are called in conditions and annotations, and what to do about a name that is not."""
+"""Resolves names in conditions and annotations: `p99` and `inbound.p99` are columns of a query's results."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -7,39 +7,45 @@ from aomg.monitor.config.model import QueryConfig
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.rules.conditions import Column, Flag
 from aomg.names import quantile_name, quantile_of, threshold_name, threshold_of
-from aomg.suggestions import did_you_mean
+from aomg.suggestions import did_you_mean, there_are
+
+
+def own_query(name: str | None, queries: Mapping[str, QueryConfig]) -> str | None:
+    """The query that names without a prefix belong to: the rule's, or the only one there is."""
+    return name if name is not None else next(iter(queries)) if len(queries) == 1 else None
 
 
 def columns_of(config: QueryConfig) -> dict[str, Column | Flag]:
-    """Everything that can be read of a query, by name."""
-    found: dict[str, Column | Flag] = {}
+    """The columns of a query's results, by name."""
+    columns: dict[str, Column | Flag] = {}
     for name in (*(quantile_name(q) for q in config.query.quantiles), "min", "max"):
-        found[name] = Column(config.name, name, config.unit)
+        columns[name] = Column(config.name, name, config.unit)
     for name in (*(threshold_name(limit) for limit in config.query.thresholds), "count", "sub_windows"):
-        found[name] = Column(config.name, name, None, is_value=False)
-    found["burst"] = Flag(config.name, "burst")
-    return found
+        columns[name] = Column(config.name, name, None, is_value=False)
+    columns["burst"] = Flag(config.name, "burst")
+    return columns
 
 
 def resolve(text: str, queries: Mapping[str, QueryConfig], own: str | None, place: str = "") -> Column | Flag:
-    """Return what `p99` (of the rule's own query) or `inbound.p99` means; errors tell the place: " at character 5"."""
-    first, *rest = text.split(".")
+    """Return the column of `p99` (of the query `own`) or `inbound.p99`. Errors end with `place`: " at character 5"."""
+    first, *parts = text.split(".")
     if first not in queries:
-        if len(rest) == 1 and rest[0].isdigit() and first.startswith("p"):
-            raise ConfigError(f"unknown name {text!r}{place}; write {first}_{rest[0]}")
-        if rest:
-            raise ConfigError(f"unknown query {first!r}{place}; {_there_are(queries, first)}")
+        if len(parts) == 1 and parts[0].isdigit() and first.startswith("p"):
+            raise ConfigError(f"unknown name {text!r}{place}; write {first}_{parts[0]}")
+        if parts:
+            raise ConfigError(f"unknown query {first!r}{place}; {there_are(first, queries)}")
         if own is None:
             known = [name for name, config in queries.items() if first in columns_of(config)] or list(queries)
             raise ConfigError(
-                f"{first!r}{place} may be of any query; write {known[0]}.{first}, or give the rule query: {known[0]}"
+                f"{first!r}{place} needs a query; write {known[0]}.{first}, or add query: {known[0]} to the rule"
             )
         return _column(first, first, queries[own], place)
-    if not rest:
-        raise ConfigError(f"{first!r}{place} is a query; write what of it: {', '.join(columns_of(queries[first]))}")
-    if len(rest) == 2 and rest[1].isdigit():
-        raise ConfigError(f"unknown name {text!r}{place}; write {first}.{rest[0]}_{rest[1]}")
-    return _column(".".join(rest), text, queries[first], place)
+    if not parts:
+        columns = ", ".join(columns_of(queries[first]))
+        raise ConfigError(f"{first!r}{place} is a query; write one of its columns, {first}.NAME: {columns}")
+    if len(parts) == 2 and parts[1].isdigit():
+        raise ConfigError(f"unknown name {text!r}{place}; write {first}.{parts[0]}_{parts[1]}")
+    return _column(".".join(parts), text, queries[first], place)
 
 
 def _column(name: str, text: str, config: QueryConfig, place: str) -> Column | Flag:
@@ -66,7 +72,3 @@ def _remedy(name: str, known: Mapping[str, Column | Flag], config: QueryConfig) 
     if threshold is not None:
         return f"; add {threshold:f} to thresholds of {config.name}"
     return did_you_mean(name, known)
-
-
-def _there_are(queries: Mapping[str, QueryConfig], name: str) -> str:
-    return f"there are {', '.join(queries)}{did_you_mean(name, queries)}"

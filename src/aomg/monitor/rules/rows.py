@@ -1,6 +1,6 @@
-"""The rows that a micro-batch brings, as columns: one WindowRows for each query and window end.
+"""Splits the rows of a micro-batch into columns: one WindowRows for each query and window end.
 
-The order of the rows in the table does not matter: they are sorted by their labels (nothing first, then by text).
+The order of rows in the table does not matter: they are sorted by their labels (missing ones first, then by text).
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ Labels = tuple[str | None, ...]
 """The key of a row: a value for each label of its query, None where the key is null."""
 
 NO_QUERY = ""
-"""Rows that belong to no query: those that tell of refused events."""
+"""The query name of rows that belong to no query: those of refused events."""
 
 _EXACT = 2.0**53
 
@@ -49,7 +49,7 @@ class WindowRows:
         return len(self.labels)
 
     def interval(self, name: str) -> Interval:
-        """Return a quantity by its name in conditions. Counts are exact, and min and max of values up to 2^53 too."""
+        """Return a quantity by its name in conditions. Counts are exact, as are min and max of values up to 2^53."""
         if name == "count":
             return Interval.exactly(self.count)
         if name == "sub_windows":
@@ -67,18 +67,16 @@ class WindowRows:
 
 
 def windows_of(table: pa.Table, queries: Mapping[str, QueryConfig]) -> dict[str, list[WindowRows]]:
-    """Return the windows of every query, those that end first first; an empty list where a query has none.
+    """Return the windows of every query, in the order of their ends; an empty list if a query has none.
 
-    Raises InputError for rows of an unknown query, with other labels than it has, or two of one key and window.
-    Costs a few array operations for each query and window, and a tuple of labels for each row.
+    Raises InputError for rows of an unknown query, with other labels, or two rows of one key and window. Takes a few
+    array operations for each query and window, and a tuple of labels for each row.
     """
     table = table.combine_chunks()
     names = table["query"].combine_chunks()
     unknown = set(pc.unique(names).to_pylist()) - {*queries, NO_QUERY}
     if unknown:
-        raise InputError(
-            f"there are rows of a query {min(map(str, unknown))!r}; the configuration has none of that name"
-        )
+        raise InputError(f"there are rows of the query {min(map(str, unknown))!r}, which is not configured")
     return {name: list(_windows(table.filter(pc.equal(names, name)), config)) for name, config in queries.items()}
 
 
@@ -90,7 +88,7 @@ def _windows(table: pa.Table, config: QueryConfig) -> Iterator[WindowRows]:
     order = np.lexsort([*(ranks for _, ranks in reversed(keys)), ends])
     ends = ends[order]
     table = table.take(pa.array(order))
-    _refuse_twice(ends, [ranks[order] for _, ranks in keys], config)
+    _refuse_duplicates(ends, [ranks[order] for _, ranks in keys], config)
     texts = [texts.take(pa.array(order)).to_pylist() for texts, _ in keys]
     labels: list[Labels] = list(zip(*texts, strict=True)) if texts else [()] * len(table)
     estimates, methods = _estimates(table["estimates"].combine_chunks())
@@ -126,48 +124,48 @@ def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
 
 
 def _label_columns(labels: pa.ListArray, config: QueryConfig) -> list[tuple[pa.Array, NDArray[np.int64]]]:
-    """Each label of all rows, and its rank among the label's texts; nothing is the least."""
+    """Each label of all rows, and its rank among the label's texts; missing labels have the lowest."""
     width = len(config.labels)
     lengths = pc.list_value_length(labels)
     if lengths.null_count or not pc.all(pc.equal(lengths, width)).as_py():
-        raise InputError(f"rows of {config.name} do not have the labels ({', '.join(config.labels)}), {width} a row")
+        raise InputError(f"rows of {config.name} do not have the {width} labels {', '.join(config.labels)}")
     flat = labels.flatten()
-    found = []
-    for at in range(width):
-        texts = flat.take(pa.array(np.arange(at, len(flat), width)))
+    columns = []
+    for label in range(width):
+        texts = flat.take(pa.array(np.arange(label, len(flat), width)))
         coded = texts.dictionary_encode()
         ranks = np.empty(len(coded.dictionary) + 1, dtype=np.int64)
         ranks[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(len(coded.dictionary))
-        ranks[-1] = -1  # where the code of nothing points to
-        found.append((texts, ranks[pc.fill_null(coded.indices, -1).to_numpy()]))
-    return found
+        ranks[-1] = -1  # the code of missing labels points here
+        columns.append((texts, ranks[pc.fill_null(coded.indices, -1).to_numpy()]))
+    return columns
 
 
-def _refuse_twice(ends: NDArray[np.int64], ranks: list[NDArray[np.int64]], config: QueryConfig) -> None:
+def _refuse_duplicates(ends: NDArray[np.int64], ranks: list[NDArray[np.int64]], config: QueryConfig) -> None:
     same = np.diff(ends) == 0
     for rank in ranks:
         same &= np.diff(rank) == 0
     if same.any():
-        raise InputError(f"two rows of {config.name} have the same labels and window; labels must tell keys apart")
+        raise InputError(f"two rows of {config.name} have the same labels and window; labels must identify keys")
 
 
 def _estimates(column: pa.ListArray) -> tuple[dict[str, Reals], dict[str, list[str | None]]]:
-    """The estimates by name, in whatever order each row has them; NaN where a row has none."""
+    """The estimates by name, whatever their order in each row; NaN where a row has none."""
     row_of = pc.list_parent_indices(column).to_numpy()
     flat = column.flatten()
     names = pc.struct_field(flat, "name").dictionary_encode()
     codes = names.indices.to_numpy(zero_copy_only=False)
     parts = [pc.struct_field(flat, part).to_numpy(zero_copy_only=False) for part in ("value", "low", "high")]
-    told = pc.struct_field(flat, "method")
+    method_of = pc.struct_field(flat, "method")
     estimates: dict[str, Reals] = {}
     methods: dict[str, list[str | None]] = {}
     for code, name in enumerate(names.dictionary.to_pylist()):
         chosen = np.flatnonzero(codes == code)
         filled: Reals = np.full((len(column), 3), np.nan)
-        for at, part in enumerate(parts):
-            filled[row_of[chosen], at] = part[chosen]
+        for column_index, part in enumerate(parts):
+            filled[row_of[chosen], column_index] = part[chosen]
         estimates[name] = filled
         places = np.full(len(column), -1)
         places[row_of[chosen]] = chosen
-        methods[name] = told.take(pa.array(places, mask=places < 0)).to_pylist()
+        methods[name] = method_of.take(pa.array(places, mask=places < 0)).to_pylist()
     return estimates, methods

@@ -1,14 +1,14 @@
-"""Texts with places for values: `podset {{ $labels.podset }} is slow: p99 {{ inbound.p99 }}`. Nothing is executed.
+"""Fills templates: `podset {{ $labels.podset }} is slow: p99 {{ inbound.p99 }}`. No code is executed.
 
 ===========================  ======================================================================================
 $alert, $group               the rule and its group
 $transition, $certainty      firing, resolved ...; certain, possible, no, no data
 $labels.NAME                 a label of the key or of the rule
-$value                       the first quantity of the condition; of a fleet the share that violates
+$value                       the first quantity of the condition; of a fleet the violating share
 $count                       events in the window
-$start, $end, $started       of the window; since when the condition holds
+$start, $end, $started       of the window; since when the condition has held
 $violating, $total           of a fleet: how many members violate, of how many
-$members, $suspect           of a fleet: the first members that violate; what all of them have in common
+$members, $suspect           of a fleet: the first violating members; what all members have in common
 p99, inbound.p99             any quantity of the rule's queries: 4.31ms (4.28ms..4.35ms)
 inbound.p99.low              its parts: .low, .value, .high
 ===========================  ======================================================================================
@@ -35,48 +35,43 @@ Bounds = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Template:
-    """A text in pieces: literal ones and, at odd places, names of values."""
+    """A text in pieces: literals, and names of values at odd indexes."""
 
     pieces: tuple[str, ...]
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What it needs, each once."""
-        return tuple(dict.fromkeys(self.pieces[1::2]))
-
     def render(self, values: Mapping[str, str]) -> str:
-        """Put the values in; "no data" where there is none."""
+        """Fill in the values; "no data" where there is none."""
         pieces = list(self.pieces)
         pieces[1::2] = [values.get(name, NO_DATA) for name in self.pieces[1::2]]
         return "".join(pieces)
 
 
 def parse(text: str, check: Callable[[str], str] = lambda name: name) -> Template:
-    """Read a text. `check` is given each name and returns the one to use, or raises ConfigError.
+    """Parse a text. `check` is called with each name and returns the one to use, or raises ConfigError.
 
     >>> parse("{{ $alert }} of {{ $labels.podset }}").render({"$alert": "Slow", "$labels.podset": "17"})
     'Slow of 17'
     """
     if len(text) > LONGEST_TEXT:
-        raise ConfigError(f"the text has {len(text):,} characters; at most {LONGEST_TEXT:,}")
-    pieces, at = [], 0
-    while (start := text.find("{{", at)) >= 0:
+        raise ConfigError(f"the text has {len(text):,} characters; the limit is {LONGEST_TEXT:,}")
+    pieces, position = [], 0
+    while (start := text.find("{{", position)) >= 0:
         end = text.find("}}", start)
         if end < 0:
             raise ConfigError(f"{{{{ at character {start + 1} of {_short(text)} has no }}}}")
         name = text[start + 2 : end].strip()
         if not _NAME.fullmatch(name):
             raise ConfigError(
-                f"{{{{ {name} }}}} at character {start + 1} of {_short(text)} is no value, and there are no functions; "
+                f"{{{{ {name} }}}} at character {start + 1} of {_short(text)} is not a value; "
                 f"write {{{{ $labels.NAME }}}}, {{{{ $value }}}} or a quantity such as {{{{ p99 }}}}"
             )
-        pieces += [text[at:start], check(name)]
-        at = end + 2
-    return Template((*pieces, text[at:]))
+        pieces += [text[position:start], check(name)]
+        position = end + 2
+    return Template((*pieces, text[position:]))
 
 
 def split_part(name: str) -> tuple[str, str]:
-    """`inbound.p99.low` is the quantity and the part of it that is asked: ("inbound.p99", ".low").
+    """Split `inbound.p99.low` into the quantity and its part: ("inbound.p99", ".low").
 
     >>> split_part("inbound.p99.low"), split_part("p99")
     (('inbound.p99', '.low'), ('p99', ''))
@@ -86,20 +81,20 @@ def split_part(name: str) -> tuple[str, str]:
 
 
 def values_of(
-    alert: Alert, further: Mapping[str, Bounds] | None = None, units: Mapping[str, str] | None = None
+    alert: Alert, extra: Mapping[str, Bounds] | None = None, units: Mapping[str, str] | None = None
 ) -> "Values":
-    """Return everything that a text may say of an alert, by name; `further` are quantities that are not in it."""
-    return Values(alert, further or {}, units or alert.units)
+    """Return the values of an alert by name; `extra` are quantities that the alert does not have."""
+    return Values(alert, extra or {}, units or alert.units)
 
 
 class Values(Mapping[str, str]):
-    """What a text may say of an alert. A value is written out when it is asked for, and once."""
+    """The values of an alert for templates. Each is formatted once, when it is first used."""
 
-    def __init__(self, alert: Alert, further: Mapping[str, Bounds], units: Mapping[str, str]) -> None:
+    def __init__(self, alert: Alert, extra: Mapping[str, Bounds], units: Mapping[str, str]) -> None:
         self._alert = alert
-        self._quantities = {**alert.quantities, **further}
+        self._quantities = {**alert.quantities, **extra}
         self._units = units
-        self._written: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
         if name.startswith("$labels."):
@@ -109,10 +104,10 @@ class Values(Mapping[str, str]):
             name = next(iter(self._alert.quantities), name)
         if name.startswith("$"):
             return self._field(name)
-        if name not in self._written:
+        if name not in self._texts:
             quantity, _ = split_part(name)
-            self._written |= quantity_values(quantity, self._quantities[quantity], self._units.get(quantity))
-        return self._written[name]
+            self._texts |= quantity_values(quantity, self._quantities[quantity], self._units.get(quantity))
+        return self._texts[name]
 
     def _field(self, name: str) -> str:
         alert, field = self._alert, name[1:]
@@ -144,7 +139,7 @@ class Values(Mapping[str, str]):
 
 
 def quantity_values(name: str, bounds: Bounds, unit: str | None) -> dict[str, str]:
-    """A quantity as people read it, and its parts, rounded by the rule of `aomg.numbers`. unit is us, ms, s, % or None.
+    """A quantity and its parts as texts, rounded as in `aomg.numbers`. unit is us, ms, s, % or None.
 
     >>> quantity_values("p99", (4280.0, 4310.0, 4350.0), "us")["p99"]
     '4.31ms (4.28ms..4.35ms)'

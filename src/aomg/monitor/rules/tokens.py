@@ -1,4 +1,4 @@
-"""Cuts the text of a condition into words: names, numbers with their units, signs. Each knows where it stood."""
+"""Splits a condition into tokens: names, numbers with their units, signs. Each has its position."""
 
 import re
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ Kind = Literal["number", "duration", "name", "sign", "end"]
 
 @dataclass(frozen=True)
 class Token:
-    """A word: its kind, its text, the character at which it starts (from 1), and a number's exact value."""
+    """A token: its kind, its text, its position (from 1), and a number's exact value."""
 
     kind: Kind
     text: str
@@ -35,61 +35,59 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the words of a condition; the last is the end. Durations are in microseconds, 10% is 1/10.
+    """Return the tokens of a condition; the last is the end. Durations are in microseconds, 10% is 1/10.
 
     >>> [(t.kind, t.text) for t in tokens("p99 > 4ms")]
     [('name', 'p99'), ('sign', '>'), ('duration', '4ms'), ('end', 'the end')]
     """
     if len(text) > LONGEST_TEXT:
         raise ConfigError(
-            f"the condition has {len(text):,} characters; at most {LONGEST_TEXT:,}: make it several rules"
+            f"the condition has {len(text):,} characters; the limit is {LONGEST_TEXT:,}: split it into several rules"
         )
-    found: list[Token] = []
-    at = 0
-    while (at := _past_spaces(text, at)) < len(text):
-        word = _WORD.match(text, at)
+    parts: list[Token] = []
+    start = 0
+    while (start := _past_spaces(text, start)) < len(text):
+        word = _WORD.match(text, start)
         if word is None:
-            raise _refused(text, at)
+            raise _unknown_sign(text, start)
         if word["number"] is not None:
             token = _number(word, text)
-            at += len(token.text)
+            start += len(token.text)
         else:
             kind: Kind = "name" if word["name"] is not None else "sign"
-            token = Token(kind, word[0], at + 1)
-            at = word.end()
-        found.append(token)
-    return [*found, Token("end", "the end", len(text) + 1)]
+            token = Token(kind, word[0], start + 1)
+            start = word.end()
+        parts.append(token)
+    return [*parts, Token("end", "the end", len(text) + 1)]
 
 
-def _past_spaces(text: str, at: int) -> int:
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
+def _past_spaces(text: str, start: int) -> int:
+    while start < len(text) and text[start].isspace():
+        start += 1
+    return start
 
 
 def _number(word: re.Match[str], text: str) -> Token:
-    """A number, with the unit that follows it; `and` and the like may follow too."""
-    at, unit, shown = word.start(), word["unit"], word[0]
+    """A number with its unit; it may also be followed by `and`, `or` or `not`."""
+    start, unit, written = word.start(), word["unit"], word[0]
     if unit is not None and unit.lower() in WORDS:
-        unit, shown = None, word["number"]
-    after = text[at + len(shown) : at + len(shown) + 1]
+        unit, written = None, word["number"]
+    after = text[start + len(written) : start + len(written) + 1]
     if unit not in (None, "%", *_TIMES) or (after and (after.isalnum() or after in "_.")):
         raise ConfigError(
-            f"{shown + after!r} at character {at + 1} is no number; write it with us, ms, s, m, h or %, or without unit"
+            f"{written + after!r} at character {start + 1} is not a number; its unit may be us, ms, s, m, h or %"
         )
     value = Fraction(Decimal(word["number"]))
     if value > LARGEST_NUMBER:
-        raise ConfigError(f"{shown!r} at character {at + 1} is too large")
+        raise ConfigError(f"{written!r} at character {start + 1} is too large")
     if unit == "%":
-        return Token("number", shown, at + 1, value / 100)
+        return Token("number", written, start + 1, value / 100)
     if unit is None:
-        return Token("number", shown, at + 1, value)
-    return Token("duration", shown, at + 1, value * _TIMES[unit])
+        return Token("number", written, start + 1, value)
+    return Token("duration", written, start + 1, value * _TIMES[unit])
 
 
-def _refused(text: str, at: int) -> ConfigError:
-    sign = text[at : at + 2] if text[at : at + 2] in _INSTEAD else text[at]
-    remedy = (
-        f"write {_INSTEAD[sign]}" if sign in _INSTEAD else "conditions have names, numbers, + - * / and comparisons"
-    )
-    return ConfigError(f"{sign!r} at character {at + 1} means nothing here; {remedy}")
+def _unknown_sign(text: str, start: int) -> ConfigError:
+    sign = text[start : start + 2] if text[start : start + 2] in _INSTEAD else text[start]
+    remedy = f"write {_INSTEAD[sign]}" if sign in _INSTEAD else "use names, numbers, + - * / and comparisons"
+    return ConfigError(f"{sign!r} at character {start + 1} is not allowed; {remedy}")

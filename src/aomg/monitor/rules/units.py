@@ -1,6 +1,6 @@
-"""In what unit two quantities meet. Times are converted exactly; what has no common unit is refused.
+"""Converts two quantities to a common unit. Times are converted exactly; other differences are refused.
 
-Plain numbers are taken in the unit of the quantity they meet, so that `p99 > 4000` works as `p99 > 4ms` does.
+A plain number is in the unit of the other side, so `p99 > 4000` works like `p99 > 4ms`.
 """
 
 from fractions import Fraction
@@ -10,11 +10,11 @@ from aomg.monitor.errors import ConfigError
 from aomg.monitor.rules.conditions import Arithmetic, Column, Constant, Quantity, leaves
 from aomg.monitor.rules.tokens import LARGEST_NUMBER, Token
 
-Meeting = tuple[Quantity, Quantity, str | None]
+Pair = tuple[Quantity, Quantity, str | None]
 
 
-def alike(left: Quantity, right: Quantity, sign: Token) -> Meeting:
-    """Bring two quantities that are compared, added or subtracted to one unit, which is told too."""
+def alike(left: Quantity, right: Quantity, sign: Token) -> Pair:
+    """Convert two quantities that are compared, added or subtracted to one unit; return both and the unit."""
     _refuse_large(left, right)
     if isinstance(left, Constant) and isinstance(right, Constant):
         if left.unit != right.unit:
@@ -32,40 +32,42 @@ def alike(left: Quantity, right: Quantity, sign: Token) -> Meeting:
     return _scaled(left, finer), _scaled(right, finer), finer
 
 
-def multiplied(left: Quantity, right: Quantity, sign: Token) -> Meeting:
-    """Bring two quantities that are multiplied or divided to units whose product is one again: a time or a number."""
+def multiplied(left: Quantity, right: Quantity, sign: Token) -> Pair:
+    """Convert two quantities that are multiplied or divided, so that the result is a time or a number."""
     _refuse_large(left, right)
     if sign.text == "/":
         if isinstance(right, Constant) and right.exact == 0:
-            raise ConfigError(f"{right.text!r} at character {right.position} is zero; nothing can be divided by it")
+            raise ConfigError(f"{right.text!r} at character {right.position} is zero, and cannot be divided by")
         if left.unit is not None and right.unit is not None:
             left, right, _ = alike(left, right, sign)
             return left, right, None
         if right.unit is not None:
-            raise ConfigError(f"{sign.text!r} at character {sign.position} divides a number by a time; turn it round")
+            raise ConfigError(
+                f"{sign.text!r} at character {sign.position} divides a number by a time; divide the time by the number"
+            )
     elif left.unit is not None and right.unit is not None:
         raise ConfigError(f"{sign.text!r} at character {sign.position} multiplies two times; one must be a number")
     unit = left.unit if left.unit is not None else right.unit
     if unit == "duration" and not (isinstance(left, Constant) and isinstance(right, Constant)):
         unit = "us"
-        left = left.kept_in(unit) if isinstance(left, Constant) and left.unit else left
-        right = right.kept_in(unit) if isinstance(right, Constant) and right.unit else right
+        left = left.in_unit(unit) if isinstance(left, Constant) and left.unit else left
+        right = right.in_unit(unit) if isinstance(right, Constant) and right.unit else right
     return left, right, unit
 
 
 def _beside(constant: Constant, quantity: Quantity) -> Constant:
-    """The constant in the unit of the quantity that it meets."""
+    """The constant in the unit of the other side."""
     if constant.unit is None:
         return constant
     if quantity.unit is not None:
-        return constant.kept_in(quantity.unit)
+        return constant.in_unit(quantity.unit)
     column = next(leaf for leaf in leaves(quantity))
-    meets = f"{constant.text!r} at character {constant.position} meets {column}"
+    pair = f"{constant.text!r} at character {constant.position} is compared with {column}"
     if isinstance(quantity, Column) and quantity.is_value:
         raise ConfigError(
-            f"{meets}, and the query {column.query} has no unit; give it unit: us, ms or s, or write a plain number"
+            f"{pair}, but the query {column.query} has no unit; add unit: us, ms or s, or write a plain number"
         )
-    raise ConfigError(f"{meets}, which is no time; write a plain number")
+    raise ConfigError(f"{pair}, which is not a time; write a plain number")
 
 
 def _scaled(quantity: Quantity, unit: str) -> Quantity:
@@ -79,16 +81,16 @@ def _scaled(quantity: Quantity, unit: str) -> Quantity:
 
 def _mixed(left: Quantity, right: Quantity, sign: Token) -> ConfigError:
     return ConfigError(
-        f"{sign.text!r} at character {sign.position}: {_said(left)} and {_said(right)} cannot be compared or added; "
-        f"give both a unit, or neither"
+        f"{sign.text!r} at character {sign.position}: {_text(left)} and {_text(right)} cannot be compared or added; "
+        f"both need a unit, or neither"
     )
 
 
-def _said(quantity: Quantity) -> str:
+def _text(quantity: Quantity) -> str:
     if isinstance(quantity, Constant):
         return repr(quantity.text)
     name = str(next(leaf for leaf in leaves(quantity)))
-    return f"{name} (in {quantity.unit})" if quantity.unit else f"{name} (without unit)"
+    return f"{name} (in {quantity.unit})" if quantity.unit else f"{name} (without a unit)"
 
 
 def _refuse_large(*quantities: Quantity) -> None:

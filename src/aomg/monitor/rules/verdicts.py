@@ -1,4 +1,4 @@
-"""What a rule says of one window end: for each of its alerts, whether the condition holds, and what was seen."""
+"""Defines the verdict of a rule at one window end: for each of its alerts, whether the condition holds, and why."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,36 +13,36 @@ Bounds = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was seen of one alert: the quantities of its condition (low, value, high), and the events behind them."""
+    """Why an alert changed: the quantities of its condition (low, value, high), and the number of events."""
 
     quantities: Mapping[str, Bounds] = field(default_factory=dict)
-    further: Mapping[str, Bounds] = field(default_factory=dict)
-    """Quantities that only the annotations tell."""
+    annotation_quantities: Mapping[str, Bounds] = field(default_factory=dict)
+    """Quantities that only the annotations read."""
     count: int | None = None
     fleet: FleetReport | None = None
 
 
 class Verdict(Protocol):
-    """One rule at one window end. Truths are columns; evidence is gathered for those that are asked for."""
+    """One rule at one window end. Truths are columns; evidence is gathered on request."""
 
     @property
     def labels(self) -> Sequence[Labels]:
-        """The alerts that were judged."""
+        """The alerts that were evaluated."""
 
     @property
     def holds(self) -> Flags:
         """Three rows: whether the condition holds certainly, by the values alone, possibly."""
 
     @property
-    def judged(self) -> Flags:
-        """Which of them had data."""
+    def has_data(self) -> Flags:
+        """Which of them had enough events."""
 
     @property
-    def seen(self) -> Mapping[Labels, int]:
-        """Of fleets that remember: every member, and the window end at which it was seen last."""
+    def last_seen(self) -> Mapping[Labels, int]:
+        """Of fleet rules that remember members: the last window end at which each had a row."""
 
     def row_of(self, labels: Labels) -> int | None:
-        """Return where this alert is, or None if nothing is known of it."""
+        """Return the row of an alert, or None if it has none."""
 
     def evidence(self, row: int) -> Evidence:
-        """Gather what was seen of an alert."""
+        """Return the evidence for an alert."""

@@ -1,8 +1,8 @@
-"""What is done with each micro-batch: judged by the rules, written, told. In that order, and the same when repeated.
+"""Processes each micro-batch: evaluates the rules, writes to the sinks, hands alerts to the receivers.
 
-Spark repeats a batch that it did not see the end of. Everything here is a function of the batch's rows and of the
-alert state before it, and every sink replaces what the same batch wrote before, so a repeat changes nothing. The
-alert state of a batch is written last: it stands for all the rest being there.
+Spark repeats a batch that did not complete. The result depends only on the batch's rows and on the alert state before
+it, and every sink replaces what the same batch wrote before, so a repeat changes nothing. The alert state of a batch
+is written last: if it is there, so is everything else.
 """
 
 import time
@@ -23,21 +23,20 @@ from aomg.monitor.run.progress import Progress, Watcher
 from aomg.monitor.sinks.base import Sink
 from aomg.monitor.sinks.headroom import HeadroomFile
 from aomg.monitor.sinks.quarantine import Quarantine, refused_in
-from aomg.monitor.sinks.summaries import SummarySink
 
 
 @dataclass(frozen=True)
 class Batches:
-    """Takes the rows of every micro-batch (`aomg.monitor.run.plan` says which), as foreachBatch hands them over.
+    """Processes the rows of every micro-batch (`aomg.monitor.run.plan` lists their columns); called by foreachBatch.
 
-    Costs one collection of the rows to the driver, some array operations, and the files of the sinks.
+    Collects the rows to the driver once; then some array operations, and the files of the sinks.
     """
 
     queries: Mapping[str, QueryConfig]
     judge: Judge
     states: StateFiles
     results: Sequence[Sink]
-    summaries: Sequence[SummarySink]
+    summaries: Sequence[Sink]
     alerts: Sequence[Sink]
     headrooms: HeadroomFile
     quarantine: Quarantine
@@ -45,11 +44,11 @@ class Batches:
     watchers: Sequence[Watcher] = ()
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
-        """Do all that is to be done with a micro-batch. The frame is computed once."""
+        """Process a micro-batch. The frame is computed once."""
         self.take(frame.toArrow(), batch)
 
     def take(self, table: pa.Table, batch: int) -> None:
-        """The same, once the rows are here."""
+        """Process the rows of a micro-batch."""
         began = time.perf_counter()
         of_queries = table.filter(pc.not_equal(table["query"], NO_QUERY))
         results = of_queries.filter(pc.is_null(of_queries["summary"]))
@@ -57,21 +56,21 @@ class Batches:
         windows = windows_of(results, self.queries)
         before = self.states.load_below(batch)
         state, alerts = self.judge.step(State() if before is None else State.from_json(before), windows, batch)
-        # summaries first: who sees a window can ask for its histogram
-        for summaries in self.summaries:
-            summaries.write(batch, of_queries.filter(pc.is_valid(of_queries["summary"])))
+        # summaries first: once a window is visible, its histogram can be read
+        for sink in self.summaries:
+            sink.write(batch, of_queries.filter(pc.is_valid(of_queries["summary"])))
         for sink in self.results:
             sink.write(batch, results)
         for sink in self.alerts:
             sink.write(batch, alerts)
-        self.headrooms.put(self.judge.headrooms({query: found[-1:] for query, found in windows.items()}))
+        self.headrooms.put(self.judge.headrooms({query: rows[-1:] for query, rows in windows.items()}))
         self.quarantine.keep(batch, refused)
         self.notifier.send(batch, alerts)
         self.states.save(batch, state.to_json())
         reasons: dict[str, int] = {}
         for row in refused:
             reasons[row.reason] = reasons.get(row.reason, 0) + row.count
-        newest = {query: found[-1] for query, found in windows.items() if found}
+        newest = {query: rows[-1] for query, rows in windows.items() if rows}
         progress = Progress(
             batch,
             time.perf_counter() - began,

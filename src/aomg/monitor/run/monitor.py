@@ -1,6 +1,6 @@
-"""Runs a configuration on Spark, until it is told to stop, its source ends, or something fails.
+"""Runs a configuration on Spark, until it is stopped, its source ends, or something fails.
 
-Where Spark would print to the terminal, it writes to `spark.log` in the state folder instead.
+Spark's output goes to `spark.log` in the state folder, not to the terminal.
 """
 
 import os
@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
 from aomg.errors import SettingsError
-from aomg.monitor.atomic import locked
+from aomg.monitor.atomic_files import locked
 from aomg.monitor.config.model import Config
 from aomg.monitor.config.secret import without_secrets
 from aomg.monitor.errors import RunError
@@ -29,7 +29,7 @@ from aomg.monitor.run.plan import planned
 from aomg.monitor.run.progress import Watcher
 from aomg.monitor.run.state_owner import claim_state
 from aomg.monitor.source.events import folder_of
-from aomg.monitor.source.generated import Generator
+from aomg.monitor.source.generator import Generator
 from aomg.spark import Accounts, accounts, session
 from aomg.streams import podsets
 
@@ -37,9 +37,9 @@ _FLUSH_SECONDS = 10.0
 
 
 class Monitor:
-    """A configuration at work: `start`, then `wait` until it ends; `stop` from any thread.
+    """Runs a configuration: `run` returns when it ends; call `stop` from any thread.
 
-    The Spark session is the caller's, or one is started on this machine.
+    Uses the caller's Spark session, or starts one on this machine.
     """
 
     def __init__(
@@ -61,16 +61,16 @@ class Monitor:
         self.undelivered: dict[str, int] = {}
 
     def run(self) -> None:
-        """Run to the end. Raises ConfigError before anything is started, RunError where it had to stop."""
+        """Run to the end. Raises ConfigError before anything is started, RunError if it had to stop."""
         inspect(self.config)
         self.config.state.mkdir(parents=True, exist_ok=True)
-        busy = f"another monitor runs with the state folder {self.config.state}; stop it first, or give another one"
+        busy = f"another monitor uses the state folder {self.config.state}; stop it, or configure another folder"
         with locked(self.config.state / "lock", busy):
             claim_state(self.config)
             self._generate()
             health = self._health = Health(self.config.state, self.scans, self._late)
             batches = assembled(self.config, self._console, (*self._watchers, health))
-            health.waiting = lambda: {one.name: one.waiting for one in batches.notifier.status()}
+            health.waiting = lambda: {receiver.name: receiver.waiting for receiver in batches.notifier.status()}
             health.started()
             because = FAILED
             try:
@@ -80,12 +80,10 @@ class Monitor:
                 if self._generator is not None:
                     self._generator.stop()
                 self.undelivered = batches.notifier.close(_FLUSH_SECONDS)
-                for sink in (*batches.results, *batches.alerts):
-                    sink.close()
                 health.ended(because)
 
     def stop(self) -> None:
-        """Ask it to end. A micro-batch that is at work then is repeated at the next start."""
+        """Ask it to end. The next start repeats a micro-batch that was not complete."""
         self._stop.set()
 
     @property
@@ -95,16 +93,16 @@ class Monitor:
 
     @property
     def late(self) -> int | None:
-        """Events that came too late, as far as they were counted while it runs: once a minute at most."""
+        """Late events, as last counted while it runs: once a minute at most."""
         return None if self._health is None else self._health.late
 
     @property
     def newest_generated(self) -> int | None:
-        """The time of the newest event that was generated, in microseconds; None of other sources."""
+        """The time of the newest generated event, in microseconds; None for other sources."""
         return None if self._generator is None else self._generator.newest
 
     def accounts(self) -> dict[str, Accounts]:
-        """What became of every event, by query, up to the last micro-batch; zeros before the first."""
+        """How many events were used, late, refused and so on, by query, up to the last micro-batch."""
         checkpoint = checkpoint_of(self.config)
         if not any(checkpoint.glob("commits/[0-9]*")):  # Spark has no state to read from then
             return dict.fromkeys(self.config.queries, Accounts(0, 0, 0, 0, 0, 0))
@@ -119,7 +117,7 @@ class Monitor:
 
     @property
     def scans(self) -> int:
-        """How often each event is read: Spark counts it as often. Summaries to store share what their query reads."""
+        """How many times each event is read: Spark counts it as often. Stored summaries share their query's reading."""
         return len(self.config.queries) + 1
 
     def _generate(self) -> None:
@@ -140,13 +138,13 @@ class Monitor:
                     self._spark = session("aomg monitor")
             except SettingsError as error:
                 if isinstance(error.__cause__, PySparkException):
-                    raise SettingsError(f"{error} (of a monitor, standard error is in {log})") from error
+                    raise SettingsError(f"{error} (the monitor writes Spark's standard error to {log})") from error
                 raise
             self._owns_spark = another is None
         return self._spark
 
     def _late(self) -> int:
-        """Events that came too late: of the queries, the one that missed most."""
+        """Late events of the query that has most."""
         return max(counts.late for counts in self.accounts().values())
 
     def _run(self, batches: object, health: Health) -> None:
@@ -182,63 +180,63 @@ class Monitor:
                 return
             if self._generator is not None and self._generator.done and not self.once:
                 if self._generator.failure is not None:
-                    raise RunError(f"the generated events cannot be written: {self._generator.failure}")
+                    raise RunError(f"cannot write the generated events: {self._generator.failure}")
                 query.processAllAvailable()
                 return
 
 
 def _generator(config: Config) -> Generator | None:
-    asked = config.source.generate
+    settings = config.source.generate
     folder = folder_of(config)
-    if asked is None or folder is None:
+    if settings is None or folder is None:
         return None
-    stream = podsets(seed=asked.seed, rate=asked.rate, incidents=None if asked.incidents else ())
-    return Generator(stream, folder, asked.events if asked.events is not None else 1 << 40, asked.speed)
+    stream = podsets(seed=settings.seed, rate=settings.rate, incidents=None if settings.incidents else ())
+    return Generator(stream, folder, settings.events, settings.speed)
 
 
-def explained(said: str, config: Config) -> str:
-    """The line of a failed stream's long story that tells most: our own error, else any, else its first line.
+def explained(message: str, config: Config) -> str:
+    """Return the most useful line of Spark's error: our own error, else the first exception, else the first line.
 
-    Spark quotes options as it likes; the secrets of the configuration are not in what is told.
+    Spark may quote options, so the secrets of the configuration are removed.
     """
-    said = without_secrets(said, config)
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    raised = [found for line in lines if (found := re.match(r"([\w.]+(?:Error|Exception|Interrupt)): (.+)", line))]
-    for found in raised:
-        if found[1].startswith("aomg."):
-            return found[2]
+    message = without_secrets(message, config)
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    raised = [match for line in lines if (match := re.match(r"([\w.]+(?:Error|Exception|Interrupt)): (.+)", line))]
+    for match in raised:
+        if match[1].startswith("aomg."):
+            return match[2]
     more = f"(more in {config.state / 'spark.log'})"
-    if "Python worker failed to connect back" in said:
-        return f"Spark's Python workers did not start in time: the machine is too busy; start again {more}"
+    if "Python worker failed to connect back" in message:
+        return f"Spark's Python workers did not start in time because the machine is busy; start again {more}"
     if raised:
         return f"{raised[0][1]}: {raised[0][2]} {more}"
-    if "Failed to find data source: kafka" in said:
+    if "Failed to find data source: kafka" in message:
         return (
-            "Spark has no connector for Kafka: start with PYSPARK_SUBMIT_ARGS='--packages "
+            "Spark's Kafka connector is missing; start with PYSPARK_SUBMIT_ARGS='--packages "
             "org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0 pyspark-shell'"
         )
-    told = next((line for line in lines if line.startswith(("[", "Caused by:"))), lines[0] if lines else "no reason")
-    return f"{told[:500]} {more}"
+    first = next((line for line in lines if line.startswith(("[", "Caused by:"))), lines[0] if lines else "no reason")
+    return f"{first[:500]} {more}"
 
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Leave it to whoever asked first what Ctrl-C does: a session that starts would take it over."""
+    """Restore the handler of Ctrl-C afterwards: starting a session replaces it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    asked = signal.getsignal(signal.SIGINT)
+    handler = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, asked)
+        signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager
 def _errors_to(file: Path) -> Iterator[None]:
-    """Let processes that are started meanwhile write their errors into a file: the JVM and its workers talk a lot."""
+    """Redirect standard error of processes started meanwhile to a file: the JVM and its workers write a lot."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    standard_error = os.dup(2)
     log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(log, 2)
     os.close(log)
@@ -246,5 +244,5 @@ def _errors_to(file: Path) -> Iterator[None]:
         yield
     finally:
         sys.stderr.flush()
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(standard_error, 2)
+        os.close(standard_error)

@@ -1,17 +1,17 @@
-"""The one streaming query of a monitor: the rows of all its queries, and the refused rows, in one table.
+"""Builds the monitor's streaming query: the rows of all configured queries, and the refused rows, in one table.
 
-One query with one checkpoint: every micro-batch brings all rows of a window's end, of every query, so that a rule can
-span queries and a restart repeats whole batches. For that all queries go by one watermark: every event tells the time,
-whichever of its values are missing, and all wait as long as the most patient one.
+One streaming query with one checkpoint: a micro-batch has all rows of a window end, of every query, so a rule can span
+queries and a restart repeats whole batches. So all queries share one watermark: every event advances it, even without
+a value, and the longest lateness applies to all.
 
 ==============================  =====================================================================================
 query                           the name of the query; empty for refused rows
-labels                          the key, in the order of the query's labels; of a refused row reason, text and file
+labels                          the key, in the order of the query's labels; of a refused row: reason, text and file
 start, end                      of the window
-count                           events in the window; of a refused row, how many it stands for
-min, max, sub_windows, burst    as `aomg.spark.columns` says
+count                           events in the window; of a refused row, how many rows it counts for
+min, max, sub_windows, burst    see `aomg.spark.columns`
 estimates                       name, value, low, high, method of each quantile and each threshold
-summary, written_by             of a sub-window, where summaries are stored: start, end, count, min and max are its own
+summary, written_by             of a sub-window, if summaries are stored; start, end, count, min and max are its own
 ==============================  =====================================================================================
 """
 
@@ -35,7 +35,7 @@ _ESTIMATE = "struct<name: string, value: double, low: double, high: double, meth
 
 
 def planned(spark: SparkSession, config: Config) -> DataFrame:
-    """The streaming DataFrame of a configuration. Reads the source once for each query, and once for refused rows."""
+    """Return the streaming DataFrame. Reads the source once for each query, and once for refused rows."""
     events = events_of(spark, config)
     parts = [_answers(events.of(query), config, query) for query in config.queries.values()]
     if config.sinks.summaries:
@@ -44,7 +44,7 @@ def planned(spark: SparkSession, config: Config) -> DataFrame:
 
 
 def _with(rows: DataFrame, more: DataFrame) -> DataFrame:
-    """Both, with nulls in the columns that one of them lacks."""
+    """The union, with nulls in missing columns."""
     return rows.unionByName(more, allowMissingColumns=True)
 
 
@@ -62,7 +62,7 @@ def _answers(events: DataFrame, config: Config, query: QueryConfig) -> DataFrame
 
 
 def _head(query: QueryConfig, span: str) -> list[Column]:
-    """What every row of a query begins with; `span` is the column of its start and end."""
+    """The first columns of every row of a query; `span` is the column of its start and end."""
     return [
         f.lit(query.name).alias("query"),
         _strings([quoted(name) for name in query.by.values()]).alias("labels"),
@@ -73,8 +73,8 @@ def _head(query: QueryConfig, span: str) -> list[Column]:
 
 
 def _patient(config: Config, query: QueryConfig) -> Query:
-    """The query, with the longest lateness of any."""
-    lateness = max(other.query.lateness for other in config.queries.values())
+    """The query, with the longest lateness of all queries."""
+    lateness = max(part.query.lateness for part in config.queries.values())
     return query.query.replace(lateness=timedelta(microseconds=lateness))
 
 
@@ -90,7 +90,7 @@ def _arguments(config: Config, query: QueryConfig) -> dict[str, Any]:
 
 
 def _summaries(events: DataFrame, config: Config, query: QueryConfig) -> DataFrame:
-    """What remains of each sub-window, to be stored: in a state of its own. Spark reads and counts once for both."""
+    """The summaries to store, with a state of their own. They share the reading and counting of their query."""
     stored = summaries(events, _patient(config, query), **_arguments(config, query))
     return stored.select(*_head(query, "sub_window"), "summary", stored["query"].alias("written_by"))
 

@@ -1,4 +1,4 @@
-"""What a monitor tells of itself after each micro-batch, to whoever watches it: a terminal, a page, a test."""
+"""Defines what a monitor reports after each micro-batch, to a terminal, a page or a test."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ class Progress:
 
     batch: int
     seconds: float
-    """That judging and writing took, on the driver."""
+    """Time for rules and sinks, on the driver."""
     refused: Mapping[str, int]
     """Refused rows of the batch, by reason."""
     newest: Mapping[str, WindowRows]
     """The newest window of each query that has one in the batch."""
     rows: int
-    """Of results."""
+    """Rows of results."""
     alerts: Sequence[Alert]
-    """What changed."""
+    """The transitions of the batch."""
     active: Sequence[Active]
-    """The alerts that are pending or fire now."""
+    """The alerts that are pending or firing now."""
 
 
 class Watcher(Protocol):
-    """Hears of every micro-batch when it is written."""
+    """Called after every micro-batch, once it is written."""
 
     def __call__(self, progress: Progress) -> None:
-        """Take one. Must not take long, and must not fail."""
+        """Take the report of one micro-batch. Must be fast, and must not fail."""

@@ -1,10 +1,10 @@
-"""Whether a state folder belongs to the queries that are asked: Spark's checkpoint fits one plan only."""
+"""Checks that a state folder belongs to the configured queries: Spark's checkpoint fits one plan only."""
 
 import json
 from itertools import zip_longest
 
 from aomg.errors import StateError
-from aomg.monitor.atomic import put
+from aomg.monitor.atomic_files import put
 from aomg.monitor.config.model import Config
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.run.assembly import checkpoint_of
@@ -14,44 +14,44 @@ _FILE = "queries.json"
 
 
 def claim_state(config: Config) -> None:
-    """Write down what the state is of, or compare. Raises ConfigError that names what differs, before Spark starts.
+    """Record the queries of a new state folder, or compare. Raises ConfigError with the differences.
 
-    As long as no event was read, for whatever reason the start failed, the state is of no queries: they may change.
+    Until the first event was read, for example after a failed start, the queries may still change.
     """
     file = config.state / _FILE
-    asked = _said(config)
+    current = _plan_texts(config)
     if not file.exists() or not _begun(config):
-        put(file, (json.dumps(asked, indent=1) + "\n").encode())
+        put(file, (json.dumps(current, indent=1) + "\n").encode())
         return
     try:
-        known = [(str(name), str(said)) for name, said in json.loads(file.read_text()).items()]
+        known = [(str(name), str(text)) for name, text in json.loads(file.read_text()).items()]
     except (OSError, ValueError, AttributeError) as error:
-        raise StateError(f"{file} is damaged; put it back from a copy, or begin with a new state folder") from error
-    # by their places: names are for rules and results, the plan does not know them
+        raise StateError(f"{file} is damaged; restore it from a backup, or use a new state folder") from error
+    # by position: the plan does not depend on the names of queries
     differing = [
         f"{now[0] or before[0]} was {readable(before[1])!r} and is {readable(now[1])!r}"
-        for before, now in zip_longest(known, asked.items(), fillvalue=("", "not there"))
+        for before, now in zip_longest(known, current.items(), fillvalue=("", "missing"))
         if before[1] != now[1]
     ]
     if differing:
         raise ConfigError(
             f"the state folder {config.state} was written by other queries: {'; '.join(differing)}. "
-            "Put them back, or give a new state folder and new folders for what is written",
+            "Restore the queries, or use a new state folder and new folders for the sinks",
             file=config.file,
         )
 
 
 def _begun(config: Config) -> bool:
-    """Whether Spark has noted what to read: a micro-batch, or what a source found for the first one."""
+    """Whether Spark has recorded what to read: a micro-batch, or the files of the first one."""
     checkpoint = checkpoint_of(config)
     return any(checkpoint.glob("offsets/[0-9]*")) or any(checkpoint.glob("sources/*/[0-9]*"))
 
 
-def _said(config: Config) -> dict[str, str]:
-    """What the plan depends on, in texts."""
-    said = {
+def _plan_texts(config: Config) -> dict[str, str]:
+    """What the plan depends on, as texts."""
+    queries = {
         f"query {name}": f"{query.query.text()}; value {query.value}; by {', '.join(query.by.values()) or 'nothing'}"
         for name, query in config.queries.items()
     }
     summaries = "stored" if config.sinks.summaries else "not stored"
-    return {"source": config.source.kind, "summaries": summaries, **said}
+    return {"source": config.source.kind, "summaries": summaries, **queries}

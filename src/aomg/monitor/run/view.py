@@ -1,6 +1,6 @@
-"""The live view of a monitor in a terminal: the worst keys, how the stream fares, and alerts as they change.
+"""Shows a running monitor in a terminal: progress of the stream, the worst keys, and changes of alerts.
 
-Where there is no terminal, a line for each alert, and one now and then for the stream.
+Without a terminal it prints a line for each alert, and a line on the stream every ten seconds.
 """
 
 import threading
@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from aomg.durations import duration_text
+from aomg.durations import MICROSECONDS, duration_text
 from aomg.monitor.alert import Alert
 from aomg.monitor.alerts.judge import Active
 from aomg.monitor.config.model import Config, QueryConfig
@@ -35,7 +35,7 @@ _STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green", "inac
 
 
 class View(AbstractContextManager["View"]):
-    """A watcher of a monitor. Enter it before the monitor runs, and leave it afterwards."""
+    """Shows what a monitor reports. Enter it before the monitor runs, and exit afterwards."""
 
     def __init__(self, console: Console, config: Config) -> None:
         self._console, self._config = console, config
@@ -47,7 +47,7 @@ class View(AbstractContextManager["View"]):
         self._refused = 0
         self._batch: int | None = None
         self._rows = 0
-        self._told = time.monotonic()
+        self._printed = time.monotonic()
         self._last_speed: float | None = None
         self._live = Live(console=console, refresh_per_second=2, get_renderable=self._picture, transient=True)
 
@@ -65,7 +65,7 @@ class View(AbstractContextManager["View"]):
                 self._console.print(self._picture())
 
     def __call__(self, progress: Progress) -> None:
-        """Take what a micro-batch brought."""
+        """Take the report of a micro-batch."""
         with self._lock:
             self._batch = progress.batch
             self._newest.update(progress.newest)
@@ -79,8 +79,8 @@ class View(AbstractContextManager["View"]):
     def _print(self, progress: Progress) -> None:
         for alert in progress.alerts:
             self._console.print(_change(alert), soft_wrap=True)
-        if time.monotonic() - self._told >= QUIET_SECONDS or progress.batch == 0:
-            self._told = time.monotonic()
+        if time.monotonic() - self._printed >= QUIET_SECONDS or progress.batch == 0:
+            self._printed = time.monotonic()
             self._console.print(self._stream(), soft_wrap=True)
 
     def _picture(self) -> Group:
@@ -93,9 +93,9 @@ class View(AbstractContextManager["View"]):
         return Group(*parts)
 
     def _stream(self) -> Text:
-        """One line on how the stream fares."""
+        """One line on the progress of the stream."""
         if self._batch is None:
-            return Text("starting Spark and reading the first events", style="dim")
+            return Text("starting Spark and reading the first events ...", style="dim")
         line = Text()
         speed = self._speed()
         if speed is not None:
@@ -114,13 +114,13 @@ class View(AbstractContextManager["View"]):
         return line
 
     def _lag(self, end: int) -> str:
-        """How far the windows are behind: the clock, or what is generated, which has a clock of its own."""
+        """How far the newest window is behind the clock, or behind the newest generated event."""
         newest = self.monitor.newest_generated if self.monitor is not None else None
         if newest is not None:
-            return f", {_length(max(newest - end, 0) / 1e6)} behind the generated events"
+            return f", {duration_text(_rounded(max(newest - end, 0)))} behind the generated events"
         if self._config.clock is None or self._config.source.kind == "generate":
             return ""
-        return f", {_length(time.time() - end / 1e6)} behind the clock"
+        return f", {duration_text(_rounded(int(time.time() * 1e6) - end))} behind the clock"
 
     def _speed(self) -> float | None:
         query = self.monitor.query if self.monitor is not None else None
@@ -130,12 +130,13 @@ class View(AbstractContextManager["View"]):
         return self._last_speed
 
     def _worst(self, query: QueryConfig, rows: WindowRows) -> Table:
-        """The keys whose tail is highest, in the newest window."""
+        """The keys with the highest tail, in the newest window."""
         names = [name for name in rows.estimates if name.startswith("p")]
-        by = "p99" if "p99" in names else names[-1]
-        order = np.argsort(-rows.estimates[by][:, 0], kind="stable")[:KEYS]
-        unit = f", {query.unit}" if query.unit else ""
-        title = f"{query.name}: worst of {len(rows):,} keys by {title_of(by)}, {time_text(rows.end)}{unit}"
+        rank_by = "p99" if "p99" in names else names[-1]
+        order = np.argsort(-rows.estimates[rank_by][:, 0], kind="stable")[:KEYS]
+        unit = f", in {query.unit}" if query.unit else ""
+        end = time_text(rows.end)
+        title = f"{query.name}: worst of {len(rows):,} keys by {title_of(rank_by)}, window ending {end}{unit}"
         table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
         for label in query.labels:
             table.add_column(label, no_wrap=True)
@@ -159,22 +160,23 @@ class View(AbstractContextManager["View"]):
         return marks
 
 
-def _length(seconds: float) -> str:
-    """A length of time with as much of it as matters.
+def _rounded(length: int) -> int:
+    """A duration without the digits that do not matter: whole days, minutes or seconds.
 
-    >>> _length(20.7), _length(5_430), _length(80_261_440)
-    ('21 s', '1h30m', '928 days')
+    >>> [duration_text(_rounded(seconds * 1_000_000)) for seconds in (21, 5_430, 80_261_440)]
+    ['21s', '1h30m', '928d']
     """
-    if seconds >= 2 * 86_400:
-        return f"{seconds // 86_400:,.0f} days"
-    return duration_text(int(seconds // 60) * 60_000_000) if seconds >= 600 else f"{seconds:,.0f} s"
+    unit = (
+        "day" if length >= 2 * MICROSECONDS["day"] else "minute" if length >= 10 * MICROSECONDS["minute"] else "second"
+    )
+    return length // MICROSECONDS[unit] * MICROSECONDS[unit]
 
 
 def _change(alert: Alert) -> Text:
-    """A line for a transition."""
+    """A line for a transition of an alert."""
     line = Text(f"{time_text(alert.end)} ")
     line.append(f"{alert.transition:<9}", style=_STYLES[alert.transition])
-    told = alert.annotations.get("summary", "")
-    line.append(f"{alert.rule} {labels_text(dict(alert.labels))} {told}".rstrip())
+    summary = alert.annotations.get("summary", "")
+    line.append(f"{alert.rule} {labels_text(dict(alert.labels))} {summary}".rstrip())
     line.append(f" [{alert.certainty}]", style="dim")
     return line

@@ -1,8 +1,8 @@
-"""JSON lines that can be repeated: a batch that comes again first cuts its own lines from the end of the file.
+"""The JSON lines sink: a repeated batch first removes its own lines from the end of the file.
 
-Every line begins with its batch, `{"batch":12,`, and, where the sink has a stream, with that: `"stream":"3f9a",`. So
-the file itself says what to cut, and nothing has to be kept beside. Lines of anybody else, and of another stream
-(another state folder), are never changed.
+Every line begins with its batch, `{"batch":12,`, and with its stream, if the sink has one: `"stream":"3f9a",`. So the
+file itself says which lines to remove. Lines of other programs, and of other streams (other state folders), are never
+changed.
 """
 
 import json
@@ -10,29 +10,46 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
 import pyarrow as pa
 
 from aomg.monitor.alert import Alert
-from aomg.monitor.atomic import SinkError, flush_folder, reason
-from aomg.monitor.sinks.base import lines_of
+from aomg.monitor.atomic_files import SinkError, flush_folder, reason
+from aomg.monitor.config import values
+from aomg.monitor.config.model import SinkConfig
+from aomg.monitor.config.schema import key
+from aomg.monitor.sinks.base import SinkContext, lines_of
 from aomg.monitor.sinks.result_rows import LabelNames
 
 _HEAD = re.compile(rb'\{"batch":(\d+),(?:"stream":"([^"\\]*)",)?')
 _BLOCK = 1 << 16
 _Part = tuple[int, int]
-"""Where a part of a file begins and ends."""
+"""The offsets at which a part of a file begins and ends."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-class JsonLinesSink:
-    """Results or alerts as JSON lines, appended to a file.
+@dataclass(frozen=True, kw_only=True)
+class JsonLinesSinkConfig(SinkConfig):
+    """A JSON lines sink as configured."""
 
-    Batches come in ascending order, but for repeats. The end of the file is looked at in the first write and when a
-    batch is repeated, back to the last line of this stream that stays, and takes little memory however long that is;
-    any other write only appends.
+    kind = "jsonl"
+    stores = ("results", "alerts")
+
+    path: Path = key(values.path, name="jsonl", help="a file of JSON lines")
+
+    def build(self, context: SinkContext) -> "JsonLinesSink":
+        """Return the sink."""
+        return JsonLinesSink(self.path, context.label_names, context.stream)
+
+
+class JsonLinesSink:
+    """Appends results or alerts to a file of JSON lines.
+
+    Batches arrive in ascending order, except repeats. The first write and a repeated batch read the end of the file,
+    back to the last line of this stream that stays, in little memory. Any other write only appends.
     """
 
     def __init__(self, file: Path, label_names: LabelNames | None = None, stream: str | None = None) -> None:
@@ -42,12 +59,12 @@ class JsonLinesSink:
         self._last: tuple[int, int] | None = None  # the batch, and the size of the file after it
 
     def write(self, batch: int, rows: pa.Table | Sequence[Alert]) -> None:
-        """Put the lines of a batch at the end of the file, instead of those that it wrote before."""
+        """Append the lines of a batch, and remove those that it wrote before."""
         extra = {} if self._stream is None else {"stream": self._stream}
         self.put(batch, [{"batch": batch, **extra, **line} for line in lines_of(batch, rows, self._label_names)])
 
     def put(self, batch: int, lines: Sequence[dict[str, object]]) -> None:
-        """The same for JSON objects whose first key is the batch, followed by the stream if there is one."""
+        """Do the same for JSON objects whose first keys are the batch and, if there is one, the stream."""
         text = b"".join(map(line_of, lines))
         try:
             if not self._file.exists():
@@ -60,24 +77,21 @@ class JsonLinesSink:
                 size = raw.seek(0, os.SEEK_END)
                 known = self._last is not None and batch > self._last[0] and size == self._last[1]
                 stays = [(0, size)] if known else _cut(raw, batch, self._stream)
-                kept = sum(end - start for start, end in stays)
-                if kept == size and not text:
+                length = sum(end - start for start, end in stays)
+                if length == size and not text:
                     return
                 if not known and not _is_ended(raw, stays):
                     text = b"\n" + text
-                if stays[1:]:  # somebody else's lines stand behind those that go
+                if stays[1:]:  # lines of others follow those to remove
                     self._replace(raw, stays, text)
                 else:
-                    _append(raw, kept, text)
-            self._last = (batch, kept + len(text))
+                    _append(raw, length, text)
+            self._last = (batch, length + len(text))
         except OSError as error:
             raise SinkError(reason(error, self._file)) from error
 
-    def close(self) -> None:
-        """Nothing is held."""
-
     def _replace(self, raw: FileIO, stays: Sequence[_Part], text: bytes) -> None:
-        """Write the file anew, the parts that stay and then `text`, in one step."""
+        """Replace the file in one step: the parts that stay, then `text`."""
         partial = self._file.with_name(f".{self._file.name}.partial")
         try:
             with partial.open("wb") as copy:
@@ -97,15 +111,15 @@ class JsonLinesSink:
             raise
 
 
-def line_of(told: Mapping[str, object]) -> bytes:
+def line_of(record: Mapping[str, object]) -> bytes:
     """A JSON object as a line."""
-    return f"{_ENCODER.encode(told)}\n".encode("utf-8", "backslashreplace")
+    return f"{_ENCODER.encode(record)}\n".encode("utf-8", "backslashreplace")
 
 
-def _append(raw: FileIO, keep: int, text: bytes) -> None:
-    """Cut the file at `keep` and write `text` there; where that fails, only the cut remains."""
-    raw.truncate(keep)
-    raw.seek(keep)
+def _append(raw: FileIO, length: int, text: bytes) -> None:
+    """Truncate the file to `length` and append `text`; a failure leaves the truncated file."""
+    raw.truncate(length)
+    raw.seek(length)
     try:
         left = memoryview(text)
         while left:
@@ -113,40 +127,40 @@ def _append(raw: FileIO, keep: int, text: bytes) -> None:
         os.fsync(raw.fileno())
     except OSError:
         with suppress(OSError):
-            raw.truncate(keep)
+            raw.truncate(length)
         raise
 
 
 def _cut(raw: FileIO, batch: int, stream: str | None) -> list[_Part]:
-    """The parts of the file that stay, in their order: its beginning, and others' lines behind what goes.
+    """The parts of the file that stay, in order: its beginning, and lines of others after the removed ones.
 
-    What goes are the lines of this batch and of later ones, and a last line that was torn while it was written.
+    Removed are the lines of this batch and of later ones, and an incomplete last line.
     """
-    behind: list[_Part] = []
-    start = end = raw.seek(0, os.SEEK_END)  # all between them stays, as it seems
-    for at, line in _lines_from_the_end(raw):
+    later: list[_Part] = []
+    start = end = raw.seek(0, os.SEEK_END)  # all between them stays
+    for offset, line in _lines_from_the_end(raw):
         head = _HEAD.match(line)
-        ours = head is not None and (head[2] or b"") == (stream or "").encode()
-        repeated = head is not None and ours and int(head[1]) >= batch
+        own = head is not None and (head[2] or b"") == (stream or "").encode()
+        repeated = head is not None and own and int(head[1]) >= batch
         if repeated or (not line.endswith(b"\n") and _is_torn(line)):
             if start < end:
-                behind.append((start, end))
-            end = at
-        elif ours:
+                later.append((start, end))
+            end = offset
+        elif own:
             break
-        start = at
-    return [(0, end), *reversed(behind)]
+        start = offset
+    return [(0, end), *reversed(later)]
 
 
 def _is_ended(raw: FileIO, stays: Sequence[_Part]) -> bool:
-    """Whether what stays has a line end behind it, or is nothing."""
+    """Whether the parts that stay are empty or end in a line break."""
     end = stays[-1][1]
     raw.seek(max(end - 1, 0))
     return end == 0 or raw.read(1) == b"\n"
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether a last line without an end is one of ours that was not finished, as after a kill or a power cut."""
+    """Whether a last line without a line break is an incomplete one of ours, as after a kill or a power failure."""
     written = line.rstrip(b"\x00")
     if not written or b'{"batch":'.startswith(written):
         return True
@@ -160,7 +174,7 @@ def _is_torn(line: bytes) -> bool:
 
 
 def _lines_from_the_end(raw: FileIO) -> Iterator[tuple[int, bytes]]:
-    """Each line of a file with its place, the last one first."""
+    """Each line of a file with its offset, the last one first."""
     start, tail = raw.seek(0, os.SEEK_END), b""
     while start > 0:
         size = min(_BLOCK, start)

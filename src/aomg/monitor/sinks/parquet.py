@@ -1,11 +1,12 @@
-"""Results as Parquet, partitioned by day: `day=2026-11-16/batch-0000000123.parquet`.
+"""The Parquet sink of results, partitioned by day: `day=2026-11-16/batch-0000000123.parquet`.
 
 The day is that of the window's end, in UTC. Spark, `pyarrow.dataset` and DuckDB (`results/day=*/*.parquet` with
-hive_partitioning) read the folder as it is, while it is written to. A file of a batch never changes, unless the batch
-is repeated: then it is replaced by one that is equal to the last byte.
+hive_partitioning) can read the folder while it is written to. A file never changes, unless its batch is repeated: then
+a file with the same bytes replaces it.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from aomg.monitor.atomic import SinkError, flush_folder, put, reason
+from aomg.monitor.atomic_files import SinkError, flush_folder, put, reason
+from aomg.monitor.config import values
+from aomg.monitor.config.model import SinkConfig
+from aomg.monitor.config.schema import key
+from aomg.monitor.sinks.base import SinkContext
 from aomg.monitor.sinks.result_folder import alone, compacted_with, days, file_name, is_compacted, newest, sweep
 from aomg.monitor.sinks.result_rows import SCHEMA, LabelNames, codes, stored
 from aomg.times import DAY, day_text
@@ -21,21 +26,36 @@ from aomg.times import DAY, day_text
 _STREAM = "_stream"
 
 
+@dataclass(frozen=True, kw_only=True)
+class ParquetSinkConfig(SinkConfig):
+    """A Parquet sink of results as configured."""
+
+    kind = "parquet"
+    stores = ("results",)
+    writes_folder = True
+
+    path: Path = key(values.path, name="parquet", help="a folder of Parquet files, by day")
+
+    def build(self, context: SinkContext) -> "ParquetSink":
+        """Return the sink."""
+        return ParquetSink(self.path, context.label_names, context.stream)
+
+
 class ParquetSink:
-    """A file for each batch and day.
+    """Writes a file for each batch and day.
 
-    A batch costs one file, a few milliseconds, for each day that its windows end in: one, or two around midnight. All
-    files of a batch are written under hidden names first; then they get their names. `compact` (in compaction.py)
-    joins them when a day is over; the sink knows what was joined and replaces a batch there too.
+    A batch costs a few milliseconds for each day in which its windows end: one, or two around midnight. All its files
+    are written under hidden names first, then renamed. `compact` (compaction.py) joins the files of past days; the
+    sink replaces a repeated batch in joined files too.
 
-    With a `stream`, a folder that belongs to another one is refused: its batches would replace each other.
+    With a `stream`, the folder of another stream is refused: their batches would replace each other.
     """
 
     def __init__(self, folder: Path, label_names: LabelNames | None = None, stream: str | None = None) -> None:
         self._folder = folder
         self._label_names = label_names
         if folder.exists() and not folder.is_dir():
-            raise SinkError(f"{folder} is a file; results need a folder")
+            raise SinkError(f"{folder} is a file, but results need a folder; choose another path")
         with alone(folder):
             sweep(folder)
             self._last = newest(folder)
@@ -52,12 +72,12 @@ class ParquetSink:
             put(mark, f"{stream}\n".encode())
         elif owner != stream:
             raise SinkError(
-                f"{self._folder} holds the results of another run: its state folder was another one, or was removed; "
-                f"give an empty folder for the results, or the state folder that belongs to it"
+                f"{self._folder} holds the results of another run, with another state folder; "
+                f"use an empty folder for the results, or the state folder of that run"
             )
 
     def write(self, batch: int, table: pa.Table) -> None:
-        """Store the results of a batch, instead of what it stored before. Nothing is half there if it fails."""
+        """Store the results of a batch, and replace what it stored before. A failure leaves no half-written file."""
         rows = stored(batch, table, self._label_names)
         with alone(self._folder):
             wanted = {self._folder / f"day={day}" / file_name(batch): part for day, part in by_day(rows)}
@@ -85,12 +105,9 @@ class ParquetSink:
             if (joined := compacted_with(folder, batch)) is not None:
                 yield joined
 
-    def close(self) -> None:
-        """Nothing is held."""
-
 
 def by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """Rows apart by the day of their window's end, in UTC."""
+    """Split rows by the day of their window's end, in UTC."""
     number = codes(rows["end"]) // DAY
     for day in np.unique(number):
         yield day_text(int(day) * DAY), rows.filter(pa.array(number == day))
@@ -105,7 +122,7 @@ def content(rows: pa.Table) -> bytes:
 
 
 def put_all(contents: dict[Path, bytes]) -> None:
-    """Write several files; none gets its name before all are on the disk."""
+    """Write several files; they are renamed to their names once all are on the disk."""
     partials = {}
     try:
         for file, text in contents.items():
@@ -128,7 +145,7 @@ def _without(file: Path, batch: int, instead: pa.Table) -> pa.Table:
     try:
         rows = pq.ParquetFile(file).read()
     except (OSError, pa.ArrowException) as error:
-        raise SinkError(f"{file} is damaged: move it away; its results are lost") from error
+        raise SinkError(f"{file} is damaged; move it away (its results are lost)") from error
     return pa.concat_tables([rows.filter(pc.not_equal(rows["batch"], batch)), instead])
 
 

@@ -1,4 +1,4 @@
-"""What a folder of results holds: days, files of batches, compacted files; and who may write there."""
+"""Lists the days and files of a folder of results, and locks it for writing."""
 
 import re
 import shutil
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from aomg.monitor.atomic import SinkError, locked, reason
+from aomg.monitor.atomic_files import SinkError, locked, reason
 
 WORK = ".compacting"
 _DAY = re.compile(r"day=(\d{4,}-\d{2}-\d{2})")
@@ -16,7 +16,7 @@ _COMPACTED = re.compile(r"compacted-(\d{10,})-(\d{10,})\.parquet")
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Keep all others from writing into a folder of results; first mend what a killed compaction left there."""
+    """Lock a folder of results for writing; first repair what a killed compaction left."""
     with locked(folder / ".lock"):
         try:
             recover(folder)
@@ -26,7 +26,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def recover(folder: Path) -> None:
-    """Finish or undo a compaction that was killed: a day that was renamed away comes back, the rest goes."""
+    """Finish or undo a killed compaction: restore a day that was renamed away, and remove the work folder."""
     work = folder / WORK
     if not work.exists():
         return
@@ -37,7 +37,7 @@ def recover(folder: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what a killed write left: files that never got their names, and days that never got a file."""
+    """Remove what a killed write left: partial files, and empty days."""
     try:
         for day in days(folder):
             inside = folder / f"day={day}"
@@ -50,17 +50,17 @@ def sweep(folder: Path) -> None:
 
 
 def file_name(batch: int) -> str:
-    """What the file of a batch is called, in each of its days."""
+    """The name of a batch's file, in each of its days."""
     return f"batch-{batch:010d}.parquet"
 
 
 def is_compacted(file: Path) -> bool:
-    """Whether a file holds the rows of several batches."""
+    """Whether a file has the rows of several batches."""
     return _COMPACTED.fullmatch(file.name) is not None
 
 
 def batches_in(name: str) -> tuple[int, int] | None:
-    """The first and the last batch that a file may hold, by its name; None for a file that is not ours."""
+    """The first and the last batch that a file may have, by its name; None for other files."""
     if single := _BATCH.fullmatch(name):
         return int(single[1]), int(single[1])
     joined = _COMPACTED.fullmatch(name)
@@ -74,13 +74,13 @@ def newest(folder: Path) -> int:
 
 
 def days(folder: Path) -> list[str]:
-    """The days that have a folder, in their order."""
-    found = [_DAY.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
-    return sorted((match[1] for match in found if match), key=lambda day: (len(day), day))
+    """The days that have a folder, in order."""
+    matches = [_DAY.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
+    return sorted((match[1] for match in matches if match), key=lambda day: (len(day), day))
 
 
 def compacted_with(folder: Path, batch: int) -> Path | None:
-    """The compacted file of a day that may hold rows of a batch."""
+    """The compacted file of a day that may have rows of a batch."""
     for path in folder.glob("compacted-*.parquet"):
         span = batches_in(path.name)
         if span is not None and span[0] <= batch <= span[1]:

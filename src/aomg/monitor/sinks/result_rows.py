@@ -1,9 +1,9 @@
-"""What a stored row of results holds, whichever sink it goes to: one row a query, key and window.
+"""Defines the stored rows of results, the same for all sinks: one row for each query, key and window.
 
 ===========  =========================================================================================================
 query        string: the query's name in the configuration
 labels       list<string>: the key, a value for each label, in the order of `label_names`
-label_names  list<string>: what the labels are called
+label_names  list<string>: the names of the labels
 start, end   timestamp, microseconds, UTC: the window; `end` is exclusive
 count        long
 min, max     double
@@ -27,7 +27,7 @@ from aomg.monitor.rules.rows import NO_QUERY
 from aomg.times import time_text
 
 LabelNames = Mapping[str, Sequence[str]]
-"""What the labels of each query are called."""
+"""The names of the labels of each query."""
 
 _TIME = pa.timestamp("us", tz="UTC")
 _TEXTS = pa.list_(pa.field("element", pa.string()))
@@ -53,27 +53,29 @@ SCHEMA = pa.schema(
 
 
 def stored(batch: int, table: pa.Table, label_names: LabelNames | None = None) -> pa.Table:
-    """The rows of a micro-batch as they are stored: fixed columns and types, in an order that depends on them alone.
+    """The rows of a micro-batch as stored: fixed columns and types, in an order that depends on their content alone.
 
-    Times may be timestamps, or whole microseconds. The same rows in another order, as Spark may hand them over when
-    it repeats a batch, give the same table. Rows that belong to no query, which tell of refused events, are left out.
+    Times may be timestamps, or whole microseconds. The same rows in another order, as in a repeated batch, give the
+    same table. Rows that belong to no query, those of refused events, are left out.
     """
     if "query" in table.column_names:
         table = table.filter(pc.not_equal(table["query"], NO_QUERY))
-    given = {"batch": pa.repeat(pa.scalar(batch, pa.int64()), len(table))}
+    added = {"batch": pa.repeat(pa.scalar(batch, pa.int64()), len(table))}
     if "label_names" not in table.column_names:
-        given["label_names"] = _names(table, label_names or {})
-    missing = [name for name in SCHEMA.names if name not in given and name not in table.column_names]
+        added["label_names"] = _names(table, label_names or {})
+    missing = [name for name in SCHEMA.names if name not in added and name not in table.column_names]
     if missing:
-        raise InputError(f"the results lack the column {missing[0]!r}; there are {', '.join(table.column_names)}")
+        raise InputError(
+            f"the results lack the column {missing[0]!r}; their columns are {', '.join(table.column_names)}"
+        )
     columns = []
     for field in SCHEMA:
-        column = given[field.name] if field.name in given else table[field.name]
+        column = added[field.name] if field.name in added else table[field.name]
         try:
             columns.append(column.cast(field.type))
         except pa.ArrowException as error:
             raise InputError(
-                f"column {field.name!r} of the results is {column.type}, which is no {field.type}"
+                f"column {field.name!r} of the results has the type {column.type}, not {field.type}"
             ) from error
     whole = pa.table(columns, schema=SCHEMA)
     order = np.lexsort((codes(whole["end"]), codes(labels_key(whole["labels"])), codes(whole["query"])))
@@ -86,7 +88,7 @@ def _names(table: pa.Table, label_names: LabelNames) -> pa.Array:
 
 
 def labels_key(labels: pa.ChunkedArray) -> pa.Array:
-    """A text for each list of labels, different for different lists; a missing label differs from an empty one."""
+    """A text for each list of labels, unique to it; a missing label differs from an empty one."""
     whole = labels.combine_chunks() if isinstance(labels, pa.ChunkedArray) else labels
     values = whole.flatten()
     for mark, instead in (("\x01", "\x01a"), ("\x02", "\x01b"), ("\x03", "\x01c")):
@@ -100,7 +102,7 @@ def labels_key(labels: pa.ChunkedArray) -> pa.Array:
 
 
 def codes(column: Any) -> Any:
-    """Integers in the order of a column's values, equal for equal ones; for sorting and grouping in NumPy."""
+    """Integers in the order of a column's values, equal for equal values; for sorting and grouping in NumPy."""
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_timestamp(whole.type) or pa.types.is_int64(whole.type):
         return pc.fill_null(whole.cast(pa.int64()), np.iinfo(np.int64).min).to_numpy(zero_copy_only=False)
@@ -108,7 +110,7 @@ def codes(column: Any) -> Any:
 
 
 def records(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Each stored row as JSON has it: labels and estimates by name, times as text, null for what is not finite."""
+    """Each stored row as a JSON object: labels and estimates by name, times as text, null for non-finite numbers."""
     columns: dict[str, list[Any]] = {"batch": table["batch"].to_pylist()}
     for name in table.column_names:
         column = table[name].combine_chunks()
@@ -123,33 +125,34 @@ def records(table: pa.Table) -> Iterator[dict[str, Any]]:
             columns[name] = column.to_pylist()
     if "label_names" in table.column_names:
         columns["labels"] = [
-            dict(zip(called, texts, strict=True)) if called and texts and len(called) == len(texts) else texts
-            for called, texts in zip(table["label_names"].to_pylist(), columns["labels"], strict=True)
+            dict(zip(names, texts, strict=True)) if names and texts and len(names) == len(texts) else texts
+            for names, texts in zip(table["label_names"].to_pylist(), columns["labels"], strict=True)
         ]
-    names = tuple(columns)
+    column_names = tuple(columns)
     for row in zip(*columns.values(), strict=True):
-        yield dict(zip(names, row, strict=True))
+        yield dict(zip(column_names, row, strict=True))
 
 
 def _estimates(column: pa.ListArray) -> list[dict[str, dict[str, Any]]]:
-    """The estimates of every row by name, without the parts that are null in the table."""
+    """The estimates of every row by name, without null parts."""
     flat = column.flatten()
     parts = {name: pc.struct_field(flat, name) for name in ("value", "low", "high", "method")}
-    there = [pc.is_valid(part).to_pylist() for part in parts.values()]
-    told = [_finite(part) if pa.types.is_floating(part.type) else part.to_pylist() for part in parts.values()]
-    if all(all(column) for column in there):
-        each = [dict(zip(parts, values, strict=True)) for values in zip(*told, strict=True)]
+    valid = [pc.is_valid(part).to_pylist() for part in parts.values()]
+    values = [_finite(part) if pa.types.is_floating(part.type) else part.to_pylist() for part in parts.values()]
+    if all(all(column) for column in valid):
+        records = [dict(zip(parts, row, strict=True)) for row in zip(*values, strict=True)]
     else:
-        each = [
-            {name: value for name, value, known in zip(parts, values, knowns, strict=True) if known}
-            for values, knowns in zip(zip(*told, strict=True), zip(*there, strict=True), strict=True)
+        records = [
+            {name: value for name, value, is_valid in zip(parts, row, flags, strict=True) if is_valid}
+            for row, flags in zip(zip(*values, strict=True), zip(*valid, strict=True), strict=True)
         ]
     names = pc.struct_field(flat, "name").to_pylist()
-    found, at = [], 0
+    estimates, start = [], 0
     for length in pc.fill_null(pc.list_value_length(column), 0).to_pylist():
-        found.append(dict(zip(names[at : at + length], each[at : at + length], strict=True)))
-        at += length
-    return found
+        end = start + length
+        estimates.append(dict(zip(names[start:end], records[start:end], strict=True)))
+        start = end
+    return estimates
 
 
 def _finite(column: pa.Array) -> list[float | None]:
@@ -157,7 +160,7 @@ def _finite(column: pa.Array) -> list[float | None]:
 
 
 def plain(part: Any) -> Any:
-    """The same without what JSON has not: NumPy's numbers become Python's, what is not finite becomes null."""
+    """The same in JSON's types: NumPy numbers become Python numbers, non-finite ones become null."""
     if isinstance(part, Mapping):
         return {str(key): plain(value) for key, value in part.items()}
     if isinstance(part, list | tuple):

@@ -1,1 +1,1 @@
-"""Where events come from: files, Kafka or a generator, as a streaming DataFrame with checked times."""
+"""Reads events from files, Kafka or a generator as a streaming DataFrame with checked times."""

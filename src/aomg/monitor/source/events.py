@@ -1,9 +1,8 @@
-"""The events of a configuration as a streaming DataFrame, and the rows that are refused, each with its reason.
+"""Reads the events of a configuration as a streaming DataFrame, and the refused rows with their reasons.
 
-Files of text are read as text and cast column by column, so that a row that cannot be used can say why. Nothing is
-dropped: a row goes on without what could not be read of it. Without its time or value it is refused and counted there,
-and so it is by the queries that go by a label which could not be read; whatever it lacks, its text goes into
-quarantine.
+Text files are read as text and cast column by column, so that every refused row has a reason. A row with an unreadable
+column stays, with null there: queries refuse and count it if they need its time, its value or that label. Its text goes
+to the quarantine in any case.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +22,7 @@ from aomg.monitor.config.secret import revealed
 from aomg.monitor.source.times import time_of_event
 from aomg.spark.intake import quoted
 
-MOST_SAMPLES = 100  # refused rows of one reason that a task hands on; the others are counted
+MOST_SAMPLES = 100  # refused rows of one reason that a task returns; the others are counted
 LONGEST_TEXT = 4096
 REFUSED = t.StructType(
     [
@@ -41,15 +40,22 @@ _TYPES: dict[str, t.DataType] = {
     "boolean": t.BooleanType(),
     "timestamp": t.TimestampType(),
 }
+_NAMES = {
+    "int": "a whole number",
+    "long": "a whole number",
+    "double": "a number",
+    "boolean": "true or false",
+    "timestamp": "a time",
+}
 _CORRUPT, _FILE, _UNREADABLE = "__corrupt", "__file", "__unreadable_"
 
 
 @dataclass(frozen=True)
 class Events:
-    """Typed events, and the refused ones among them: (reason, text, file, count), a bounded number of each reason.
+    """Typed events, and the refused rows among them: (reason, text, file, count), a bounded number for each reason.
 
     all
-        The columns of the source, and for labels that may be unreadable a flag each, in columns of their own.
+        The columns of the source, and a flag column for each label that may be unreadable.
     """
 
     all: DataFrame
@@ -57,11 +63,11 @@ class Events:
 
     @property
     def good(self) -> DataFrame:
-        """The columns of the source, null where something is missing or could not be read."""
+        """The columns of the source, null where a value is missing or unreadable."""
         return self.all.drop(*(name for name in self.all.columns if name.startswith(_UNREADABLE)))
 
     def of(self, query: QueryConfig) -> DataFrame:
-        """The same for one query: without the value where a label of it could not be read, so that it is refused."""
+        """The events for one query: without the value if one of its labels is unreadable, so that it is refused."""
         flags = [_UNREADABLE + name for name in query.by.values() if _UNREADABLE + name in self.all.columns]
         if not flags:
             return self.good
@@ -70,7 +76,7 @@ class Events:
 
 
 def events_of(spark: SparkSession, config: Config) -> Events:
-    """Read the source as a stream. One scan of it feeds both, in every micro-batch the same rows."""
+    """Read the source as a stream."""
     raw = _reader(spark, config)
     columns, unreadable, faults = _columns(raw, config)
     labels = {name for query in config.queries.values() for name in query.by.values()}
@@ -86,12 +92,12 @@ def events_of(spark: SparkSession, config: Config) -> Events:
 
 
 def folder_of(config: Config) -> Path | None:
-    """Where the files of a source are; None if it has none. Generated events are kept beside the state."""
+    """The folder of a source's files; None if it has none. Generated events are in the state folder."""
     return config.state / "generated" if config.source.kind == "generate" else config.source.path
 
 
 def _reader(spark: SparkSession, config: Config) -> DataFrame:
-    """The rows as they are in the files or the topic, with the file they came from and, of text, the damaged line."""
+    """The rows as stored in the files or the topic, with their file and, for text, the malformed line."""
     source = config.source
     if source.kafka is not None:
         return _kafka(spark, source, source.kafka)
@@ -101,13 +107,13 @@ def _reader(spark: SparkSession, config: Config) -> DataFrame:
     if source.kind in ("parquet", "generate"):
         rows = reader.schema(_parquet_schema(spark, source, folder)).parquet(folder)
     elif source.kind == "csv":
-        # everything as text: a value that is no number can then be told from one that is missing
+        # everything as text: an unreadable number then differs from a missing one
         fields = [t.StructField(name, t.StringType()) for name in source.columns]
         reader = reader.schema(t.StructType([*fields, t.StructField(_CORRUPT, t.StringType())]))
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
         rows = reader.option("enforceSchema", False).csv(folder)  # a header in another order is an error
     else:
-        # as lines: Spark's reader of JSON makes no row of an empty list, and several of a longer one
+        # as lines: Spark's JSON reader turns an empty list into no row, and a longer one into several
         lines = reader.text(folder).where(f.trim("value") != "")
         return lines.select(_object(f.col("value"), source).alias("row"), _file_path()).select("row.*", _FILE)
     return rows.select("*", _file_path())
@@ -118,7 +124,7 @@ def _file_path() -> Column:
 
 
 def _parquet_schema(spark: SparkSession, source: SourceConfig, folder: str) -> t.StructType:
-    """The schema that the files have; a stream needs to know it before it starts."""
+    """The schema of the files; a stream needs it before it starts."""
     if source.columns:
         return t.StructType([t.StructField(name, _TYPES[kind]) for name, kind in source.columns.items()])
     return spark.read.options(**revealed(source.options)).parquet(folder).schema
@@ -132,7 +138,7 @@ def _kafka(spark: SparkSession, source: SourceConfig, kafka: KafkaConfig) -> Dat
 
 
 def _object(text: Column, source: SourceConfig) -> Column:
-    """The columns of a JSON object, as text; of anything else, only the damaged text."""
+    """The columns of a JSON object, as text; of anything else, only the malformed text."""
     fields = [t.StructField(name, t.StringType()) for name in (*source.columns, _CORRUPT)]
     options = {"columnNameOfCorruptRecord": _CORRUPT, **revealed(source.options)}
     parsed = f.from_json(text, t.StructType(fields), options)
@@ -141,7 +147,7 @@ def _object(text: Column, source: SourceConfig) -> Column:
 
 
 def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[str, Column], list[Column]]:
-    """Each column as its type says, null where it cannot be; where that is; the reasons to refuse a row, or null."""
+    """Each column cast to its type, null if unreadable; flags of unreadable values; reasons to refuse a row."""
     source = config.source
     text = source.kind in ("csv", "jsonl", "kafka")
     whole = f.col(_CORRUPT).isNull() if _CORRUPT in raw.columns else f.lit(True)
@@ -149,22 +155,22 @@ def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[st
     unreadable: dict[str, Column] = {}
     for name in raw.columns:
         if name in (_CORRUPT, _FILE) or name == source.time or (text and name not in source.columns):
-            continue  # what is not said of text is a column that folders tell, such as day=2024-05-01
+            continue  # a column of text that is not configured comes from a folder such as day=2024-05-01
         kind = _TYPES[source.columns[name]] if text else raw.schema[name].dataType
-        given = quoted(name)
-        typed = given.try_cast(kind) if text else given
+        raw_value = quoted(name)
+        typed = raw_value.try_cast(kind) if text else raw_value
         columns[name] = f.when(whole, typed)
         if text and not isinstance(kind, t.StringType):
-            unreadable[name] = given.isNotNull() & typed.isNull()
+            unreadable[name] = raw_value.isNotNull() & typed.isNull()
     time = time_of_event(raw, source)
     columns[source.time] = f.when(whole, time)
     values = sorted({query.value for query in config.queries.values()})
     unusable = reduce(lambda known, more: known & more, [~_finite(columns[name], raw, name) for name in values])
     faults = [
         f.when(~whole, f.lit("the line cannot be read")),
-        f.when(quoted(source.time).isNull(), f.lit("there is no time")),
+        f.when(quoted(source.time).isNull(), f.lit("the time is missing")),
         f.when(time.isNull(), f.lit("the time cannot be read")),
-        *(f.when(bad, f.lit(f"{name} is no {source.columns[name]}")) for name, bad in unreadable.items()),
+        *(f.when(bad, f.lit(f"{name} is not {_NAMES[source.columns[name]]}")) for name, bad in unreadable.items()),
         f.when(unusable, f.lit(f"no finite value in {', '.join(values)}")),
     ]
     return columns, unreadable, faults
@@ -179,17 +185,17 @@ def _finite(value: Column, raw: DataFrame, name: str) -> Column:
 
 
 def _sampled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Hand on the first rows of each reason, then only how many more there were."""
-    seen: dict[str, int] = {}
+    """Return the first rows of each reason, then only the number of the others."""
+    counts: dict[str, int] = {}
     for batch in batches:
         for reason in batch["reason"].unique().to_pylist():
             rows = batch.filter(pc.equal(batch["reason"], reason))
-            room = max(MOST_SAMPLES - seen.get(reason, 0), 0)
-            seen[reason] = seen.get(reason, 0) + rows.num_rows
-            if room and rows.num_rows:
-                kept = rows.slice(0, room)
-                yield _counted(kept.columns, [1] * kept.num_rows)
-    more = {reason: number - MOST_SAMPLES for reason, number in seen.items() if number > MOST_SAMPLES}
+            free = max(MOST_SAMPLES - counts.get(reason, 0), 0)
+            counts[reason] = counts.get(reason, 0) + rows.num_rows
+            if free and rows.num_rows:
+                samples = rows.slice(0, free)
+                yield _counted(samples.columns, [1] * samples.num_rows)
+    more = {reason: number - MOST_SAMPLES for reason, number in counts.items() if number > MOST_SAMPLES}
     if more:
         nothing = pa.nulls(len(more), pa.string())
         yield _counted([pa.array(list(more)), nothing, nothing], list(more.values()))

@@ -1,8 +1,8 @@
-"""Which files of a source folder Spark will read, found without Spark.
+"""Lists the files of a source folder that Spark will read, without Spark.
 
-Spark skips hidden files and folders, and empty files. Of what remains it reads the files of the folder itself, unless
-there are folders such as `day=2024-05-01`: then it reads those, and what they are called is a column. Other folders are
-read with `recursiveFileLookup` alone, and then all of them.
+Spark skips hidden files and folders, and empty files. It reads the files of the folder itself, unless there are folders
+such as `day=2024-05-01`: then it reads those, and `day` is a column. Other folders are read only with
+`recursiveFileLookup`, and then all of them.
 """
 
 import os
@@ -19,52 +19,52 @@ MOST_FILES = 20_000
 
 @dataclass(frozen=True)
 class SourceFiles:
-    """The files that will be read, sorted by path (of many the first), and the columns that their folders tell."""
+    """The files that will be read, sorted by path (the first 20,000), and the columns in the names of their folders."""
 
     files: tuple[Path, ...]
     folder_columns: tuple[str, ...] = ()
 
 
 def source_files(folder: Path, options: Mapping[str, str | Secret]) -> SourceFiles:
-    """Look where Spark will look. Raises ConfigError for what it would refuse, or silently leave out.
+    """List the files that Spark will read. Raises ConfigError for those that it would refuse or silently skip.
 
-    Costs a listing of the folder, of 20,000 files at most.
+    Lists 20,000 files at most.
     """
-    given = {name.lower(): value for name, value in revealed(options).items()}
-    wanted = glob_pattern(given["pathglobfilter"]) if "pathglobfilter" in given else None
+    by_name = {name.lower(): value for name, value in revealed(options).items()}
+    wanted = glob_pattern(by_name["pathglobfilter"]) if "pathglobfilter" in by_name else None
     visible = [file for _, file in zip(range(MOST_FILES), _visible(folder), strict=False)]
-    found = [file for file in visible if file.stat().st_size and (wanted is None or wanted.fullmatch(file.name))]
-    if given.get("recursivefilelookup", "").lower() == "true":
-        return SourceFiles(tuple(found))
-    told = {file: _folder_columns(file.parent.relative_to(folder)) for file in visible}
-    first = next((file for file, columns in told.items() if columns), None)
+    files = [file for file in visible if file.stat().st_size and (wanted is None or wanted.fullmatch(file.name))]
+    if by_name.get("recursivefilelookup", "").lower() == "true":
+        return SourceFiles(tuple(files))
+    columns_of = {file: _folder_columns(file.parent.relative_to(folder)) for file in visible}
+    first = next((file for file, columns in columns_of.items() if columns), None)
     if first is None:
-        top = [file for file in found if file.parent == folder]
-        if found and not top:
+        top = [file for file in files if file.parent == folder]
+        if files and not top:
             raise ConfigError(
-                f"all files of {folder} lie in folders in it, such as {found[0].parent.name}/, which are not read; "
-                "set options: {recursiveFileLookup: true}, or give one of those folders"
+                f"all files of {folder} are in subfolders such as {files[0].parent.name}/, which are not read; "
+                "set options: {recursiveFileLookup: true}, or name one of those folders"
             )
         return SourceFiles(tuple(top))
-    for file in found:
-        if told[file] != told[first]:
+    for file in files:
+        if columns_of[file] != columns_of[first]:
             raise ConfigError(
-                f"{file} lies beside folders such as {first.parent.relative_to(folder)}, and Spark reads only one "
-                "kind of folder; move it into one of them, or set options: {recursiveFileLookup: true}"
+                f"{file} is next to folders such as {first.parent.relative_to(folder)}, and Spark would skip it; "
+                "move it into one of them, or set options: {recursiveFileLookup: true}"
             )
-    return SourceFiles(tuple(found), told[first])
+    return SourceFiles(tuple(files), columns_of[first])
 
 
 def _visible(folder: Path) -> Iterator[Path]:
     """All files that are not hidden, folder by folder."""
 
     def refuse(error: OSError) -> None:
-        raise ConfigError(f"{error.filename} cannot be read ({error.strerror}); give this user the right to")
+        raise ConfigError(f"{error.filename} cannot be read ({error.strerror}); change its permissions")
 
-    for at, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+    for parent, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
         folders[:] = sorted(name for name in folders if not _is_hidden(name))
         for name in sorted(names):
-            file = Path(at, name)
+            file = Path(parent, name)
             if not _is_hidden(name) and file.is_file():
                 yield file
 
@@ -78,21 +78,21 @@ def _folder_columns(path: Path) -> tuple[str, ...]:
 
 
 def glob_pattern(glob: str) -> re.Pattern[str]:
-    """A pattern of Hadoop's for names of files: * ? [a-z] [^a-z] {one,other}; a backslash before the character itself.
+    """Translate a Hadoop glob for file names: * ? [a-z] [^a-z] {one,two}; a backslash escapes a character.
 
     >>> bool(glob_pattern("{a,b}*.csv").fullmatch("b1.csv")), bool(glob_pattern("[^a]?").fullmatch("a1"))
     (True, False)
     """
-    pieces, depth, at = [], 0, 0
-    while at < len(glob):
-        character = glob[at]
-        if character == "\\" and at + 1 < len(glob):
-            at += 1
-            pieces.append(re.escape(glob[at]))
-        elif character == "[" and (end := glob.find("]", at + 2)) > 0:
-            inside = glob[at + 1 : end].replace("\\", "\\\\")
+    pieces, depth, index = [], 0, 0
+    while index < len(glob):
+        character = glob[index]
+        if character == "\\" and index + 1 < len(glob):
+            index += 1
+            pieces.append(re.escape(glob[index]))
+        elif character == "[" and (end := glob.find("]", index + 2)) > 0:
+            inside = glob[index + 1 : end].replace("\\", "\\\\")
             pieces.append(f"[^{inside[1:]}]" if inside[0] in "!^" else f"[{inside}]")
-            at = end
+            index = end
         elif character == "{":
             depth += 1
             pieces.append("(?:")
@@ -102,8 +102,10 @@ def glob_pattern(glob: str) -> re.Pattern[str]:
         else:
             known = {"*": ".*", "?": ".", ",": "|" if depth else ","}
             pieces.append(known.get(character) or re.escape(character))
-        at += 1
+        index += 1
     try:
         return re.compile("".join(pieces), re.DOTALL)
     except re.error:
-        raise ConfigError(f"the option pathGlobFilter is no pattern, {glob!r}; write it as *.parquet") from None
+        raise ConfigError(
+            f"the option pathGlobFilter is {glob!r}, which is not a pattern; write one such as *.parquet"
+        ) from None

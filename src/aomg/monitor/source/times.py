@@ -1,6 +1,6 @@
-"""The time of an event as an instant, from whatever the source has: a timestamp, a number, a text.
+"""Reads the time of an event, from a timestamp, a number or a text.
 
-Times without a zone are those of the source's zone, and times that say theirs keep it. What tells no time is null.
+Times without a zone are in the source's time zone. A value that is not a time becomes null.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -13,59 +13,59 @@ from aomg.spark.intake import quoted
 
 _MICROSECONDS = {"epoch_s": 1_000_000, "epoch_ms": 1_000, "epoch_us": 1}
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
-_HAS_ZONE = r":\d{1,2}(\.\d*)?\s*[A-Za-z+-]"  # something follows the time of day; the end of a date is no offset
+_HAS_ZONE = r":\d{1,2}(\.\d*)?\s*[A-Za-z+-]"  # something follows the time of day; the end of a date is not an offset
 _ZONE_LETTERS = frozenset("VzOXxZ")
 
 
 def time_of_event(raw: DataFrame, source: SourceConfig) -> Column:
-    """The event time. Raises ConfigError for numbers that are not said to be times."""
-    given, kind = quoted(source.time), raw.schema[source.time].dataType
+    """The event time. Raises ConfigError for numbers without an epoch `time_format`."""
+    value, kind = quoted(source.time), raw.schema[source.time].dataType
     zone = f.lit(source.time_zone)
     if isinstance(kind, t.TimestampType):
-        return given
+        return value
     if isinstance(kind, t.TimestampNTZType):
-        return f.to_utc_timestamp(given.cast("timestamp"), zone)  # the session's zone is UTC
+        return f.to_utc_timestamp(value.cast("timestamp"), zone)  # the session's zone is UTC
     if source.time_format in _MICROSECONDS:
-        return f.timestamp_micros(_microseconds(given, kind, _MICROSECONDS[source.time_format]))
+        return f.timestamp_micros(_microseconds(value, kind, _MICROSECONDS[source.time_format]))
     if not isinstance(kind, t.StringType):
         raise ConfigError(
-            f"column {source.time!r} is {kind.simpleString()}; say how it tells the time: "
-            "time_format: epoch_s, epoch_ms or epoch_us",
+            f"column {source.time!r} has the type {kind.simpleString()}; "
+            "set time_format: epoch_s, epoch_ms or epoch_us",
             source.line,
         )
     if source.time_format == "iso":
-        read = f.try_to_timestamp(given)
-        return f.when(given.rlike(_HAS_ZONE), read).otherwise(f.to_utc_timestamp(read, zone))
-    read = f.try_to_timestamp(given, f.lit(source.time_format))
+        read = f.try_to_timestamp(value)
+        return f.when(value.rlike(_HAS_ZONE), read).otherwise(f.to_utc_timestamp(read, zone))
+    read = f.try_to_timestamp(value, f.lit(source.time_format))
     local = without_zone(source.time_format)
     if local is None:
         return read
-    shifted = f.to_utc_timestamp(f.try_to_timestamp(given, f.lit(local)), zone)
+    shifted = f.to_utc_timestamp(f.try_to_timestamp(value, f.lit(local)), zone)
     return shifted if local == source.time_format else f.coalesce(shifted, read)
 
 
-def _microseconds(given: Column, kind: t.DataType, factor: int) -> Column:
-    """A number of units, each so many microseconds; fractions are rounded to one. Null if no time is so far away."""
+def _microseconds(value: Column, kind: t.DataType, factor: int) -> Column:
+    """Microseconds of a number of units, rounded; null if it is out of range."""
     if isinstance(kind, (t.FloatType, t.DoubleType)):
-        return f.rint(given.cast("double") * f.lit(float(factor))).try_cast("long")
-    whole = f.try_multiply(given.try_cast("long"), f.lit(factor).cast("long"))
+        return f.rint(value.cast("double") * f.lit(float(factor))).try_cast("long")
+    whole = f.try_multiply(value.try_cast("long"), f.lit(factor).cast("long"))
     if isinstance(kind, _WHOLE):
         return whole
-    # doubles would do for most, but not for microseconds in a text
-    real = given.try_cast("decimal(29, 9)") * f.lit(factor).cast("decimal(7, 0)")
+    # decimals: a double cannot hold every microsecond of a text
+    real = value.try_cast("decimal(29, 9)") * f.lit(factor).cast("decimal(7, 0)")
     rounded = f.round(real).try_cast("long")
     return f.coalesce(whole, rounded) if isinstance(kind, t.StringType) else rounded
 
 
 def without_zone(pattern: str) -> str | None:
-    """The pattern for times that do not say their zone; None if all do.
+    """The pattern for times without a zone; None if all have one.
 
     >>> without_zone("yyyy-MM-dd HH:mm:ss"), without_zone("yyyy-MM-dd'Z'HH:mmXXX")
     ('yyyy-MM-dd HH:mm:ss', None)
     >>> without_zone("HH:mm[:ss[XXX]]"), without_zone("HH:mm[ss XXX]['Z']")
     ('HH:mm[:ss]', "HH:mm['Z']")
     """
-    parts, zones = [""], [False]  # of each section that is open: optional ones stand in brackets
+    parts, zones = [""], [False]  # of each open section: optional ones are in brackets
     for number, piece in enumerate(pattern.split("'")):
         if number % 2:
             parts[-1] += f"'{piece}'"

@@ -13,6 +13,7 @@ from aomg.monitor.errors import ConfigError
 from aomg.monitor.rules.alert import Rule
 from aomg.monitor.rules.builder import build
 from aomg.monitor.rules.conditions import Column, Comparison, Condition, Constant, Joint, Not
+from aomg.monitor.rules.fleet import FleetConfig
 
 _TURNED_ROUND = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "==", "!=": "!="}
 _OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "==": "!=", "!=": "=="}
@@ -68,7 +69,8 @@ def known_rules(config: Config) -> Mapping[tuple[str, str], KnownRule]:
             continue
         if isinstance(built, Rule):
             queries, limits = built.expression.queries, tuple(dict.fromkeys(_limits(built)))
-            rules[rule.group, rule.name] = KnownRule(built.expression.text, queries, limits, rule.share)
+            share = rule.share if isinstance(rule, FleetConfig) else None
+            rules[rule.group, rule.name] = KnownRule(built.expression.text, queries, limits, share)
     return rules
 
 

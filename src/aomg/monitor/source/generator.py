@@ -1,12 +1,11 @@
-"""Telemetry that is generated while the monitor runs: files that appear in a folder, event time running faster.
+"""Generates events while the monitor runs: files that appear in a folder, with event time running faster.
 
-What is written is a function of the stream's parameters and the position alone, so that a restart goes on where the
-last complete file ended, and a replay gives the same events.
+A file depends only on the stream's parameters and its position, so a restart resumes after the last complete file, and
+a replay gives the same events.
 """
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -16,9 +15,9 @@ from aomg.times import microseconds_of
 
 
 class Generator:
-    """Writes a file of events each `interval` seconds of the wall clock, `speed` times as much of event time.
+    """Writes a file of events every `interval` seconds, each with `speed` times as much event time.
 
-    A thread of its own; it ends after `events`, or when it is told to. Files get their names when they are complete.
+    Runs in a thread until `events` are written, or it is stopped. Files get their names when they are complete.
     """
 
     def __init__(self, stream: Podsets, folder: Path, events: int, speed: float, interval: float = 1.0) -> None:
@@ -32,10 +31,7 @@ class Generator:
 
     @property
     def newest(self) -> int | None:
-        """The time of the newest event that was written, in microseconds: the clock of a generated stream.
-
-        None where nothing was written yet.
-        """
+        """The time of the newest written event, in microseconds; None before the first."""
         if self._newest is None:
             return None
         arrived = min((self._newest + 1) * self._rows, self._events) - 1
@@ -58,7 +54,7 @@ class Generator:
         return self.failure is not None or self.written >= self.files
 
     def start(self) -> None:
-        """Write the first file, so that the stream knows its columns, and go on in the background."""
+        """Write the first file, so that the stream has columns, and continue in the background."""
         self._folder.mkdir(parents=True, exist_ok=True)
         if self.written == 0:
             self._write(0)
@@ -66,18 +62,16 @@ class Generator:
         self._thread.start()
 
     def stop(self) -> None:
-        """Write no further file, and wait for the one that is being written."""
+        """Stop after the file that is being written."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
 
-    def write_all(self, told: Callable[[int], None] | None = None) -> None:
-        """Write everything at once, for a replay."""
+    def write_all(self) -> None:
+        """Write all files at once, for a replay."""
         self._folder.mkdir(parents=True, exist_ok=True)
         for number in range(self.written, self.files):
             self._write(number)
-            if told is not None:
-                told(number)
 
     def _run(self) -> None:
         due = time.monotonic()

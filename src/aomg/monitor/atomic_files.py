@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: written under a hidden name, flushed to the disk, then renamed."""
+"""Writes files atomically: under a hidden name, flushed to the disk, then renamed."""
 
 import errno
 import fcntl
@@ -11,14 +11,13 @@ from aomg.errors import AomgError
 
 
 class SinkError(AomgError, RuntimeError):
-    """Results, alerts or refused rows that could not be written. What was there before is unchanged."""
+    """Results, alerts or refused rows could not be written. Existing files are unchanged."""
 
 
 def put(file: Path, content: bytes) -> None:
-    """Write a file, or replace it, in one step: whoever reads it sees the old content or the new one.
+    """Write or replace a file in one step: readers see the old content or the new one.
 
-    The content is on the disk when this returns. Raises SinkError, and leaves nothing behind, where it cannot be
-    written.
+    The content is on the disk when this returns. Raises SinkError, and leaves nothing behind, if it cannot be written.
     """
     partial = file.with_name(f".{file.name}.partial")  # readers of Parquet folders skip a leading dot
     try:
@@ -36,7 +35,7 @@ def put(file: Path, content: bytes) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk, so that a rename outlasts a power cut."""
+    """Flush the names in a folder to the disk, so that a rename survives a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -46,7 +45,7 @@ def flush_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(file: Path, busy: str | None = None) -> Iterator[None]:
-    """Hold a lock that ends with this process, however it ends; `busy` is the error instead of waiting for it."""
+    """Hold a lock, which ends with the process. With `busy`, raise that error instead of waiting."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -63,11 +62,11 @@ def locked(file: Path, busy: str | None = None) -> Iterator[None]:
 
 
 def reason(error: OSError, place: Path) -> str:
-    """Say why a file cannot be written, and what to do."""
+    """Return why a file cannot be written, and what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"no space is left on the disk of {place}: free some; the batch is repeated at the next start"
+        return f"no space is left on the disk of {place}; free some. The next start repeats the micro-batch"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"{place} cannot be written: give the right to write there, or another place in the configuration"
+        return f"{place} cannot be written; change its permissions, or configure another path"
     if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR):
-        return f"{place} cannot be written: a file stands where a folder is needed, or the other way round; move it"
+        return f"{place} cannot be written: it is a file where a folder is needed, or the reverse; move it"
     return f"{place} cannot be written ({error.strerror or type(error).__name__})"

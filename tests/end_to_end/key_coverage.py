@@ -29,7 +29,7 @@ import typer.main
 from typer.testing import CliRunner, Result
 
 from aomg.cli import app
-from aomg.monitor.config import kinds, options
+from aomg.monitor.config import options, values
 from aomg.monitor.config.reader import load
 from aomg.monitor.config.schema import Section
 
@@ -93,7 +93,7 @@ def endings_of(kind: Any) -> Iterator[str]:
     if not inspect.isfunction(kind):
         return
     around = inspect.getclosurevars(kind).nonlocals
-    if kind.__module__ == kinds.__name__ and "choices" in around:
+    if kind.__module__ == values.__name__ and "choices" in around:
         yield from (f"={word}" for word in around["choices"])
     elif kind.__module__ == options.__name__ and "small" in around:
         yield from (f".{name}" for name in around["small"].values())

@@ -22,9 +22,9 @@ def row(key=("1",), end=NOON, query="inbound", p99=4000.0, p50=500.0, count=1000
         {"name": "p50", "value": p50, "low": p50 - 1, "high": p50 + 1, "method": "band"},
         {"name": "p99", "value": p99, "low": p99 * 0.99, "high": p99 * 1.01, "method": "band"},
     ]
-    made = {"query": query, "labels": list(key), "start": end - 60 * MINUTE, "end": end, "count": count}
-    made |= {"min": 100.0, "max": 9000.0, "sub_windows": 60, "burst": burst, "estimates": estimates}
-    return made | more
+    record = {"query": query, "labels": list(key), "start": end - 60 * MINUTE, "end": end, "count": count}
+    record |= {"min": 100.0, "max": 9000.0, "sub_windows": 60, "burst": burst, "estimates": estimates}
+    return record | more
 
 
 def table(*rows: dict) -> pa.Table:
@@ -47,10 +47,10 @@ def table(*rows: dict) -> pa.Table:
             ("estimates", pa.list_(estimate)),
         ]
     )
-    made = pa.Table.from_pylist(list(rows), schema)
+    result = pa.Table.from_pylist(list(rows), schema)
     for name in ("start", "end"):
-        made = made.set_column(made.column_names.index(name), name, made[name].cast(time))
-    return made
+        result = result.set_column(result.column_names.index(name), name, result[name].cast(time))
+    return result
 
 
 def alert(transition="firing", podset="17", end=NOON, batch=3, rule="SwitchFault", **more) -> Alert:
@@ -74,7 +74,7 @@ def alert(transition="firing", podset="17", end=NOON, batch=3, rule="SwitchFault
     return Alert(**(parts | more))
 
 
-def told(one: Alert) -> dict:
+def record_of(one: Alert) -> dict:
     return {**one.to_json(), "id": one.id}
 
 
@@ -88,7 +88,7 @@ class Killed(BaseException):
 
 
 @contextmanager
-def dying(at: int, torn: bool = False) -> Iterator[list[str]]:
+def dying(operation_number: int, torn: bool = False) -> Iterator[list[str]]:
     """A process that dies before its operation number `at` on the file system, from 0 on; nothing happens afterwards.
 
     Dying while a new file is brought to the disk, it may leave half of it (`torn`). Gives what was done.
@@ -101,7 +101,7 @@ def dying(at: int, torn: bool = False) -> Iterator[list[str]]:
 
         def operation(*arguments, **named):
             nonlocal dead
-            if len(done) >= at and not dead:
+            if len(done) >= operation_number and not dead:
                 dead = True
                 if torn and name == "fsync" and is_new(arguments[0]):
                     os.ftruncate(arguments[0], os.fstat(arguments[0]).st_size // 2)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import types as t
 
-from aomg.core.keyed import TALLY, LIVE, ClosedWindows, KeyRows
+from aomg.core.keyed import LIVE, TALLY, ClosedWindows, KeyRows
 from aomg.query import Query
 from aomg.spark.columns import (
     SUMMARY,

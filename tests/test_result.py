@@ -4,6 +4,19 @@ import numpy as np
 import pytest
 
 from aomg import Estimate, Operator, Query, Result, Results, Share, UnknownQuantileError
+from aomg.core.kernels import registers
+from aomg.result import (
+    BURST,
+    COUNT,
+    FIXED,
+    MAXIMUM,
+    METHODS,
+    MINIMUM,
+    NUMBER,
+    SCORE,
+    SUB_WINDOWS,
+    result_row,
+)
 
 QUERY = Query(40, 10, quantiles=(0.5, 0.99), thresholds=(25.0,))
 
@@ -144,3 +157,20 @@ def test_results_do_not_change_when_the_stream_continues():
     operator.push(np.arange(1000))
     assert np.array_equal(results.rows, before)
     assert isinstance(results[0], Result)
+
+
+def test_the_columns_of_a_row_are_those_that_the_kernels_write():
+    columns = (NUMBER, COUNT, SUB_WINDOWS, BURST, MINIMUM, MAXIMUM, SCORE, FIXED)
+    names = ("NUMBER", "COUNT", "SUMMARIES", "BURST", "MINIMUM", "MAXIMUM", "SCORE", "FIXED")
+    assert columns == tuple(getattr(registers, f"OUT_{name}") for name in names)
+
+
+def test_a_row_that_others_compute_reads_as_a_result():
+    query = Query(30, 10, quantiles=(0.5, 0.9))
+    estimates = [(2.0, 1.0, 3.0, METHODS.index("sketch")), (5.0, 5.0, 5.0, METHODS.index("exact"))]
+    (result,) = Results(query, result_row(4, 29, 3, (0.5, 7.0), estimates)[np.newaxis])
+    assert (result.start, result.end, result.count, result.sub_windows) == (20, 50, 29, 3)
+    assert (result.minimum, result.maximum, result.burst) == (0.5, 7.0, False)
+    half, most = result[0.5], result[0.9]
+    assert (half.value, half.low, half.high, half.method) == (2.0, 1.0, 3.0, "sketch")
+    assert (most.value, most.low, most.high, most.method) == (5.0, 5.0, 5.0, "exact")

@@ -13,6 +13,9 @@ from aomg.numbers import number_texts
 from aomg.query import Query, decimal_of
 
 METHODS = ("exact", "band", "envelope", "mean", "top-k", "sample-k", "sketch")
+# columns of a row of results: these, then value, low, high and method of each quantile, then three for each threshold
+NUMBER, COUNT, SUB_WINDOWS, BURST, MINIMUM, MAXIMUM, SCORE, FIXED = range(8)
+_PER_QUANTILE, _METHOD, _PER_THRESHOLD = 4, 3, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,32 @@ def _text(estimate: Estimate) -> str:
     return f"{texts.value} [{texts.interval}] {estimate.method}"
 
 
+def row_width(query: Query) -> int:
+    """Return how many columns a row of results has."""
+    return FIXED + _PER_QUANTILE * len(query.quantiles) + _PER_THRESHOLD * len(query.thresholds)
+
+
+def result_row(
+    number: int, count: int, sub_windows: int, extremes: tuple[float, float], estimates: Sequence[tuple[float, ...]]
+) -> npt.NDArray[np.int64]:
+    """Return a row of results, for whoever computes them without the core.
+
+    number
+        The number of the window's newest sub-window: its end, divided by the period, less one.
+    estimates
+        Value, low, high and the index of the method in METHODS, for each quantile.
+    """
+    row = np.zeros(FIXED + _PER_QUANTILE * len(estimates), np.int64)
+    reals = row.view(np.float64)
+    row[NUMBER], row[COUNT], row[SUB_WINDOWS] = number, count, sub_windows
+    reals[MINIMUM], reals[MAXIMUM] = extremes
+    for column, (*interval, method) in enumerate(estimates):
+        first = FIXED + _PER_QUANTILE * column
+        reals[first : first + _METHOD] = interval
+        row[first + _METHOD] = method
+    return row
+
+
 class Results(Sequence[Result]):
     """Results ordered by the end of their window. `results[i]` is a Result, a slice is Results.
 
@@ -155,7 +184,7 @@ class Results(Sequence[Result]):
     @property
     def ends(self) -> npt.NDArray[Any]:
         """End of each window (exclusive): the number of an event, or datetime64[us] in UTC."""
-        ends: npt.NDArray[Any] = (self.rows[:, 0] + 1) * self.query.period
+        ends: npt.NDArray[Any] = (self.rows[:, NUMBER] + 1) * self.query.period
         return ends if self.query.counted else ends.astype("datetime64[us]")
 
     @property
@@ -166,32 +195,32 @@ class Results(Sequence[Result]):
     @property
     def counts(self) -> npt.NDArray[np.int64]:
         """Number of events in each window."""
-        return self.rows[:, 1]
+        return self.rows[:, COUNT]
 
     @property
     def sub_windows(self) -> npt.NDArray[np.int64]:
         """Number of sub-windows with events in each window."""
-        return self.rows[:, 2]
+        return self.rows[:, SUB_WINDOWS]
 
     @property
     def bursts(self) -> npt.NDArray[np.bool_]:
         """Whether the newest sub-window of each window is a burst."""
-        return self.rows[:, 3].astype(np.bool_)
+        return self.rows[:, BURST].astype(np.bool_)
 
     @property
     def minima(self) -> npt.NDArray[np.float64]:
         """Smallest value of each window."""
-        return self._reals[:, 4]
+        return self._reals[:, MINIMUM]
 
     @property
     def maxima(self) -> npt.NDArray[np.float64]:
         """Largest value of each window."""
-        return self._reals[:, 5]
+        return self._reals[:, MAXIMUM]
 
     @property
     def burst_scores(self) -> npt.NDArray[np.float64]:
         """The burst detector's score for the newest sub-window of each window."""
-        return self._reals[:, 6]
+        return self._reals[:, SCORE]
 
     def column_of(self, quantile: Any) -> int:
         """Index of a quantile among the query's quantiles."""
@@ -203,11 +232,12 @@ class Results(Sequence[Result]):
 
     def estimates(self, column: int) -> npt.NDArray[np.float64]:
         """Value, low and high of the quantile with this index: a row for each window."""
-        return self._reals[:, 7 + 4 * column : 10 + 4 * column]
+        first = FIXED + _PER_QUANTILE * column
+        return self._reals[:, first : first + _METHOD]
 
     def methods(self, column: int) -> npt.NDArray[np.int64]:
         """Method of the quantile with this index, as an index into METHODS, for each window."""
-        return self.rows[:, 10 + 4 * column]
+        return self.rows[:, FIXED + _PER_QUANTILE * column + _METHOD]
 
     def values(self, quantile: Any) -> npt.NDArray[np.float64]:
         """Values of one quantile, for each window: results.values(0.99)."""
@@ -220,8 +250,8 @@ class Results(Sequence[Result]):
         except (ValueError, TypeError):
             thresholds = ", ".join(map(str, self.query.thresholds)) or "none"
             raise UnknownQuantileError(f"{threshold!r} is not a threshold of this query; it has {thresholds}") from None
-        first = 7 + 4 * len(self.query.quantiles) + 3 * index
-        return self._reals[:, first : first + 3]
+        first = FIXED + _PER_QUANTILE * len(self.query.quantiles) + _PER_THRESHOLD * index
+        return self._reals[:, first : first + _PER_THRESHOLD]
 
     def __len__(self) -> int:
         """Number of windows."""

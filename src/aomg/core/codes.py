@@ -31,8 +31,10 @@ from aomg.core.kernels.codes import (
     digits_intervals,
     raw_intervals,
 )
-from aomg.core.kernels.registers import ZERO_SUPER
+from aomg.core.kernels.registers import BOTH, INTEGERS, NOTHING, REALS, ZERO_SUPER
 from aomg.core.kernels.sortable import LARGEST_DOUBLE, key_of_double, keys_of_doubles
+
+__all__ = ["BOTH", "INTEGERS", "NOTHING", "REALS", "Codec", "DenseCodec", "DigitsCodec", "RawCodec", "middles"]
 
 Integers = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]

@@ -36,7 +36,7 @@ from aomg.core.kernels.keys import (
     RowArrays,
     slide_keys,
 )
-from aomg.core.kernels.registers import NONE
+from aomg.core.kernels.registers import HEAD_COUNT, HEAD_MAXIMUM, HEAD_MINIMUM, NONE
 from aomg.core.kernels.sums import SUM_ROOM, sum_keys
 from aomg.core.sliding import Sliding
 from aomg.core.tally import counts_of
@@ -44,6 +44,7 @@ from aomg.query import Query
 from aomg.result import Results
 
 Integers = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.uint8]
 
 LIVE, TALLY, SUMMARY = ROW_LIVE, ROW_TALLY, ROW_SUMMARY
@@ -64,6 +65,12 @@ class KeyRows:
     flags: Integers
     offsets: Integers
     data: Bytes
+
+    def heads(self) -> tuple[Integers, Reals, Reals]:
+        """Events, minimum and maximum of each row, which must all be summaries."""
+        words, starts = self.data.view(np.int64), self.offsets[:-1] // 8
+        counts, minima, maxima = (words[starts + word] for word in (HEAD_COUNT, HEAD_MINIMUM, HEAD_MAXIMUM))
+        return counts, minima.view(np.float64), maxima.view(np.float64)
 
     def arrays(self) -> RowArrays:
         """The rows as the kernels take them."""

@@ -15,7 +15,7 @@ from aomg.core.counts import Counts
 from aomg.core.kernels.counting import note_open
 from aomg.core.kernels.paper.parts import head_bytes
 from aomg.core.kernels.paper.plans import PLAN_ROOM
-from aomg.core.kernels.registers import HEAD_NUMBER, INTEGERS, OUT_FIXED, REALS
+from aomg.core.kernels.registers import HEAD_NUMBER, INTEGERS, REALS
 from aomg.core.kernels.sortable import EXACT_INTEGERS, key_of_double, round_down, round_up
 from aomg.core.kernels.steps import (
     answer_empty,
@@ -33,6 +33,7 @@ from aomg.core.state import OperatorState
 from aomg.core.summary import checked_summary
 from aomg.errors import StateError
 from aomg.query import Query
+from aomg.result import row_width
 
 Integers = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
@@ -75,7 +76,7 @@ class Sliding:
         fine = query.guarantee is None or query.keeps_lists or self.has_fine_codes
         self.level = new_level(query, self.codec) if fine else None
         self.counts_dense = query.guarantee is not None or query.digits is not None
-        self.columns = OUT_FIXED + 4 * len(query.quantiles) + 3 * len(query.thresholds)
+        self.columns = row_width(query)
 
     @property
     def has_fine(self) -> bool:

@@ -10,9 +10,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.codes import middles
+from aomg.core.codes import INTEGERS, REALS, middles
 from aomg.core.kernels.pairs import merge_in, merge_out
-from aomg.core.kernels.registers import INTEGERS, REALS
 from aomg.core.sliding import Sliding
 from aomg.policies.base import Policy, Values
 from aomg.policies.pairs import Pairs, sum_of_pairs

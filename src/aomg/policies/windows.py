@@ -7,11 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.core.intake import values_of
-from aomg.core.kernels.registers import OUT_COUNT, OUT_FIXED, OUT_MAXIMUM, OUT_MINIMUM, OUT_NUMBER, OUT_SUMMARIES
 from aomg.errors import FinishedError, InputError, QueryError
 from aomg.policies.base import Policy, Values
 from aomg.query import Query
-from aomg.result import METHODS, Results
+from aomg.result import METHODS, Results, result_row, row_width
 
 _EXACT, _SKETCH = METHODS.index("exact"), METHODS.index("sketch")
 
@@ -119,17 +118,11 @@ class PolicyOperator:
     def _row(self) -> npt.NDArray[np.int64]:
         """Return one row of results, in the operator's columns."""
         counts, minima, maxima = zip(*self._closed, strict=True)
-        answers = self.policy.answer(sum(counts))
-        row = np.zeros(OUT_FIXED + 4 * len(answers), np.int64)
-        reals = row.view(np.float64)
-        row[OUT_NUMBER], row[OUT_COUNT], row[OUT_SUMMARIES] = self._number, sum(counts), len(counts)
-        reals[OUT_MINIMUM], reals[OUT_MAXIMUM] = min(minima), max(maxima)
-        for column, (value, low, high) in enumerate(answers):
-            offset = OUT_FIXED + 4 * column
-            reals[offset : offset + 3] = value, low, high
-            row[offset + 3] = _EXACT if low == value == high else _SKETCH
-        return row
+        estimates = [
+            (value, low, high, _EXACT if low == value == high else _SKETCH)
+            for value, low, high in self.policy.answer(sum(counts))
+        ]
+        return result_row(self._number, sum(counts), len(counts), (min(minima), max(maxima)), estimates)
 
     def _results(self, rows: list[npt.NDArray[np.int64]]) -> Results:
-        width = OUT_FIXED + 4 * len(self.query.quantiles)
-        return Results(self.query, np.stack(rows) if rows else np.empty((0, width), np.int64))
+        return Results(self.query, np.stack(rows) if rows else np.empty((0, row_width(self.query)), np.int64))

@@ -25,7 +25,6 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import types as t
 
-from aomg.core.kernels.registers import HEAD_COUNT, HEAD_MAXIMUM, HEAD_MINIMUM
 from aomg.core.keyed import ClosedWindows
 from aomg.core.paper.theorem import theorem_1
 from aomg.errors import InputError
@@ -96,15 +95,11 @@ def summary_table(
 ) -> pa.Table:
     """Summaries as an Arrow table; `keys` are the by columns of each row."""
     starts = closed.summaries.numbers * query.period
-    words, heads_start = closed.summaries.data.view(np.int64), closed.summaries.offsets[:-1] // 8
-    heads = [words[heads_start + word] for word in (HEAD_COUNT, HEAD_MINIMUM, HEAD_MAXIMUM)]
     written = pa.DictionaryArray.from_arrays(pa.array(np.zeros(starts.size, np.int32)), pa.array([query.text()]))
     columns = [
         *keys,
         _spans(starts, starts + query.period, time),
-        pa.array(heads[0]),
-        pa.array(heads[1].view(np.float64)),
-        pa.array(heads[2].view(np.float64)),
+        *map(pa.array, closed.summaries.heads()),
         binary_array(closed.summaries.offsets, closed.summaries.data).cast(pa.binary()),
         written.cast(pa.string()),
     ]

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from aomg.core.codes import DigitsCodec
-from aomg.core.kernels.registers import REALS
+from aomg.core.codes import REALS, DigitsCodec
 from aomg.evaluation.experiment import Experiment, Measurements, Piece
 from aomg.evaluation.measure.accuracy import QUANTILES, Windows, measure
 from aomg.evaluation.measure.contenders import Contender, default_aomg, paper_aomg

@@ -9,7 +9,7 @@ ALERT_STATES = ("any", "firing", "pending", "resolved")
 
 _QUERY = Parameter("query", "text", "Name of the query in the configuration (default: the first).", example="inbound")
 _KEY = Parameter("key", "labels", "The key, by the value of each of its labels.", example="6")
-_AT = Parameter("at", "time", "End of the window (default: the newest).", example="2024-05-01T09:15:00Z")
+_TIME = Parameter("at", "time", "End of the window (default: the newest).", example="2024-05-01T09:15:00Z")
 _FROM = Parameter("from", "time", "Only windows that end at this time or later.", argument="since")
 _TO = Parameter("to", "time", "Only windows that end at this time or earlier.", argument="until")
 _SORT = Parameter(
@@ -81,7 +81,7 @@ ENDPOINTS = (
         (
             _QUERY,
             *_FILTERS,
-            _AT,
+            _TIME,
             _OFFSET,
             _LIMIT,
             Parameter("spark", "whole", "Number of periods in each sparkline.", 60, most=500),
@@ -110,7 +110,7 @@ ENDPOINTS = (
         cached=True,
     ),
     Endpoint(
-        "/api/histogram", "Histogram of a key's values in one window.", (_QUERY, _KEY, _AT), "Histogram", cached=True
+        "/api/histogram", "Histogram of a key's values in one window.", (_QUERY, _KEY, _TIME), "Histogram", cached=True
     ),
     Endpoint(
         "/api/alerts",
@@ -125,13 +125,13 @@ ENDPOINTS = (
     Endpoint(
         "/api/events", "Server-sent events: a `changed` event for every new version.", (), "", "text/event-stream"
     ),
-    Endpoint("/api/keys.csv", "All matching keys, as CSV.", (_QUERY, *_FILTERS, _AT), "", "text/csv"),
+    Endpoint("/api/keys.csv", "All matching keys, as CSV.", (_QUERY, *_FILTERS, _TIME), "", "text/csv"),
     Endpoint("/api/key.csv", "One key over time, as CSV.", (_QUERY, _KEY, _FROM, _TO), "", "text/csv"),
     Endpoint("/api/heatmap.csv", "The heat map as CSV: one line per key and column.", _HEAT_MAP, "", "text/csv"),
     Endpoint(
         "/api/histogram.csv",
         "Histogram of a key's values in one window, as CSV.",
-        (_QUERY, _KEY, _AT),
+        (_QUERY, _KEY, _TIME),
         "",
         "text/csv",
     ),

@@ -129,7 +129,7 @@ class View(AbstractContextManager["View"]):
             self._last_speed = last.numInputRows / self.monitor.scans / last.batchDuration * 1000
         return self._last_speed
 
-    def _worst(self, query: QueryConfig, rows: WindowRows) -> Table:
+    def _worst(self, query: QueryConfig, rows: WindowRows) -> Group:
         """The keys with the highest tail, in the newest window."""
         names = [name for name in rows.estimates if name.startswith("p")]
         rank_by = "p99" if "p99" in names else names[-1]
@@ -137,7 +137,7 @@ class View(AbstractContextManager["View"]):
         unit = f", in {query.unit}" if query.unit else ""
         end = time_text(rows.end)
         title = f"{query.name}: worst of {len(rows):,} keys by {title_of(rank_by)}, window ending {end}{unit}"
-        table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+        table = Table(box=None, pad_edge=False)
         for label in query.labels:
             table.add_column(label, no_wrap=True)
         for name in names:
@@ -149,7 +149,7 @@ class View(AbstractContextManager["View"]):
             cells += [estimate_cell(*rows.estimates[name][row]) for name in names]
             cells += [Text(f"{int(rows.count[row]):,}"), self._marks(query, rows, row)]
             table.add_row(*cells)
-        return table
+        return Group(Text(title, style="bold"), table)
 
     def _marks(self, query: QueryConfig, rows: WindowRows, row: int) -> Text:
         marks = Text("burst " if rows.burst[row] else "", style="magenta")

@@ -379,7 +379,7 @@ def test_every_option_of_the_demo_is_heeded(demonstrated: dict[str, Result], hom
     kept = demonstrated["kept"].stdout
     assert "the page is at http://127.0.0.1:" in kept and "all files are in" in kept
     assert (home / "demo" / "results").is_dir() and "no false alarm" in kept
-    assert "the page" not in demonstrated["short"].stdout and "not found" in demonstrated["short"].stdout
+    assert "the page" not in demonstrated["short"].stdout and "not detected" in demonstrated["short"].stdout
     assert "burst" in demonstrated["local"].stdout and "burst" not in demonstrated["calm"].stdout
 
 

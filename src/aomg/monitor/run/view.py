@@ -117,10 +117,10 @@ class View(AbstractContextManager["View"]):
         """How far the newest window is behind the clock, or behind the newest generated event."""
         newest = self.monitor.newest_generated if self.monitor is not None else None
         if newest is not None:
-            return f", {duration_text(_rounded(max(newest - end, 0)))} behind the generated events"
+            return f", {_lag_text(max(newest - end, 0))} behind the generated events"
         if self._config.clock is None or self._config.source.kind == "generate":
             return ""
-        return f", {duration_text(_rounded(int(time.time() * 1e6) - end))} behind the clock"
+        return f", {_lag_text(int(time.time() * 1e6) - end)} behind the clock"
 
     def _speed(self) -> float | None:
         query = self.monitor.query if self.monitor is not None else None
@@ -160,16 +160,16 @@ class View(AbstractContextManager["View"]):
         return marks
 
 
-def _rounded(length: int) -> int:
-    """A duration without the digits that do not matter: whole days, minutes or seconds.
+def _lag_text(lag: int) -> str:
+    """A lag in days, minutes or seconds. Always days from two days on: `duration_text` writes 14 days as 2w.
 
-    >>> [duration_text(_rounded(seconds * 1_000_000)) for seconds in (21, 5_430, 80_261_440)]
-    ['21s', '1h30m', '928d']
+    >>> [_lag_text(seconds * 1_000_000) for seconds in (21, 5_430, 80_261_440, 14 * 86_400)]
+    ['21s', '1h30m', '928 days', '14 days']
     """
-    unit = (
-        "day" if length >= 2 * MICROSECONDS["day"] else "minute" if length >= 10 * MICROSECONDS["minute"] else "second"
-    )
-    return length // MICROSECONDS[unit] * MICROSECONDS[unit]
+    if lag >= 2 * MICROSECONDS["day"]:
+        return f"{lag // MICROSECONDS['day']:,} days"
+    unit = MICROSECONDS["minute" if lag >= 10 * MICROSECONDS["minute"] else "second"]
+    return duration_text(lag // unit * unit)
 
 
 def _change(alert: Alert) -> Text:

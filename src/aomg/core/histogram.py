@@ -64,6 +64,10 @@ def histogram(summaries: Iterable[bytes], query: Query) -> Histogram:
     if size < 0:
         raise _damaged()
     lows, highs, counts = lows[:size], highs[:size], counts[:size]
+    # The smallest doubles are coarser than codes, so that the interval of a code reaches into the next: a value belongs
+    # to the code that begins nearest below it, in magnitude.
+    np.maximum(lows[1:], highs[:-1], out=lows[1:], where=highs[1:] <= 0)
+    np.minimum(highs[:-1], lows[1:], out=highs[:-1], where=lows[:-1] >= 0)
     if only_integers:  # [4000, 4050) rather than [3999.9999999999995, 4049.9999999999995), and [0, 1) for zero
         lows = np.where(np.abs(lows) < EXACT_INTEGERS, np.ceil(lows), lows)
         highs = np.where(np.abs(highs) < EXACT_INTEGERS, np.ceil(highs), highs)

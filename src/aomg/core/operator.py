@@ -39,8 +39,8 @@ def _largest_magnitude(values: Integers) -> int:
 class Operator:
     """The quantiles of one stream over a sliding window.
 
-    Memory is that of the live summaries and the open sub-window; a push costs about a nanosecond an event.
-    Not to be pushed from two threads at once; different operators run side by side (the loops hold no lock).
+    Needs the memory of the live summaries and the open sub-window; a push takes about a nanosecond per event. Do not push
+    from two threads at once. Different operators can run in parallel: the compiled loops release the GIL.
 
     >>> from aomg import Operator, Query
     >>> operator = Operator(Query(size=2000, period=1000, quantiles=(0.5,)))
@@ -237,7 +237,7 @@ class Operator:
         return rows.results()
 
     def advance(self, time: Any) -> Results:
-        """Take a watermark: no event before `time` will arrive. Closes every sub-window that ends at or before it."""
+        """Advance the watermark: no event before `time` will arrive. Closes every sub-window that ends at or before it."""
         if self._finished:
             raise FinishedError("this operator has finished its stream; create a new one for the next stream")
         if self.query.counted:
@@ -250,7 +250,7 @@ class Operator:
         return rows.results()
 
     def finish(self) -> Results:
-        """End the stream: close what is open, up to the sub-window of the latest time, and answer for it."""
+        """End the stream: close the open sub-windows, up to that of the latest time, and return their results."""
         if self._finished:
             raise FinishedError("this operator has already finished its stream; create a new one for the next stream")
         rows = _ResultRows(self._sliding)
@@ -291,7 +291,7 @@ class Operator:
         state.widen_open(INTEGERS if domain in (NOTHING, INTEGERS) else BOTH, low, high)
 
     def _activate_sub_window(self, number: int) -> None:
-        """Bring an open sub-window's counts into the state, and set aside those that are there."""
+        """Move an open sub-window's counts into the state, and store those that are there elsewhere."""
         if self._active_number == number:
             return
         if self._active_number is not None:

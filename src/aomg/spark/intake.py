@@ -1,7 +1,7 @@
 """Checks the columns of the events and selects them, in native Spark expressions.
 
-Nothing is counted here, and no event is dropped: what is not finite, has no time or lies too far in the future passes
-on, so that Level 1 can count it.
+Nothing is counted here, and no event is dropped: events without a finite value, without a time or too far in the future
+pass, so that Level 1 can count them.
 """
 
 from collections.abc import Iterable, Sequence

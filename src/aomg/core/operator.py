@@ -39,8 +39,8 @@ def _largest_magnitude(values: Integers) -> int:
 class Operator:
     """The quantiles of one stream over a sliding window.
 
-    Needs the memory of the live summaries and the open sub-window; a push takes about a nanosecond per event. Do not push
-    from two threads at once. Different operators can run in parallel: the compiled loops release the GIL.
+    Needs the memory of the live summaries and the open sub-window; a push takes about a nanosecond per event. Do not
+    push from two threads at once. Different operators can run in parallel: the compiled loops release the GIL.
 
     >>> from aomg import Operator, Query
     >>> operator = Operator(Query(size=2000, period=1000, quantiles=(0.5,)))
@@ -237,7 +237,7 @@ class Operator:
         return rows.results()
 
     def advance(self, time: Any) -> Results:
-        """Advance the watermark: no event before `time` will arrive. Closes every sub-window that ends at or before it."""
+        """Advance the watermark: no event before `time` will arrive. Closes every sub-window that ends by then."""
         if self._finished:
             raise FinishedError("this operator has finished its stream; create a new one for the next stream")
         if self.query.counted:

@@ -122,7 +122,7 @@ def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[lis
     reader = _ByteReader(content)
     registers = [reader.integer() for _ in range(reader.number_of(8))]
     if not _registers_are_sound(query, registers):
-        raise StateError("the saved registers are damaged; save again, or replay the stream")
+        raise StateError("the saved state is damaged (registers); save again, or replay the stream")
     summaries = [reader.bytes(reader.number_of(1)) for _ in range(reader.number_of(8))]
     waiting: dict[int, Counts] = {}
     lowest, highest = sliding.dense.span

@@ -18,7 +18,7 @@ from aomg.core.counts import count_codes
 from aomg.core.kernels.answering import compute_result, locate, within
 from aomg.core.kernels.bursts import burst_threshold
 from aomg.core.kernels.closing import summary_room
-from aomg.core.kernels.pairs import merge_in, merge_out, score_pairs
+from aomg.core.kernels.pairs import score_pairs
 from aomg.core.kernels.registers import (
     BOTH,
     DOMAIN_SHIFT,
@@ -51,6 +51,7 @@ from aomg.core.paper.few_k import inefficient, rank_from_top, ranks_from_top, sa
 from aomg.core.paper.theorem import difference_ranks
 from aomg.core.sliding import Sliding
 from aomg.errors import StateError
+from aomg.policies.kernels.pairs import merge_in, merge_out
 from aomg.query import FewK, Query
 
 Integers = npt.NDArray[np.int64]

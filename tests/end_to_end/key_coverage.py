@@ -95,8 +95,8 @@ def endings_of(kind: Any) -> Iterator[str]:
     around = inspect.getclosurevars(kind).nonlocals
     if kind.__module__ == values.__name__ and "choices" in around:
         yield from (f"={word}" for word in around["choices"])
-    elif kind.__module__ == options.__name__ and "small" in around:
-        yield from (f".{name}" for name in around["small"].values())
+    elif kind.__module__ == options.__name__ and "by_lower_case" in around:
+        yield from (f".{name}" for name in around["by_lower_case"].values())
     else:
         for inner in around.values():
             yield from endings_of(inner)

@@ -287,7 +287,7 @@ def read(csv: Ran, table: Table) -> dict[str, Result]:
 
 def test_a_query_shows_shares_beside_quantiles(read: dict[str, Result]) -> None:
     assert "below_250" in read["all"].stdout and "below_305_5" in read["all"].stdout
-    assert "2024-04-30: 2 files are one, 14 rows" in read["compact"].stdout
+    assert "2024-04-30: joined 2 files, 14 rows" in read["compact"].stdout
     assert read["again"].stdout == read["all"].stdout
 
 
@@ -377,9 +377,9 @@ def demonstrated(spark: SparkSession, table: Table, home: Path) -> dict[str, Res
 
 def test_every_option_of_the_demo_is_heeded(demonstrated: dict[str, Result], home: Path) -> None:
     kept = demonstrated["kept"].stdout
-    assert "the page is at http://127.0.0.1:" in kept and "all of it is in" in kept
+    assert "the page is at http://127.0.0.1:" in kept and "all files are in" in kept
     assert (home / "demo" / "results").is_dir() and "no false alarm" in kept
-    assert "the page" not in demonstrated["short"].stdout and "not found" in demonstrated["short"].stdout
+    assert "the page" not in demonstrated["short"].stdout and "not detected" in demonstrated["short"].stdout
     assert "burst" in demonstrated["local"].stdout and "burst" not in demonstrated["calm"].stdout
 
 

@@ -196,7 +196,7 @@ def _sum_up(console: Console, summary: dict[str, Any]) -> None:
     console.print(f"{summary['rows']:,} rows; alerts: {summary['fired']} fired, {summary['resolved']} resolved")
     for receiver, waiting in summary["undelivered"].items():
         alerts = "1 alert is" if waiting == 1 else f"{waiting:,} alerts are"
-        console.print(f"[yellow]{alerts} not delivered to {receiver} yet; the next start delivers them", soft_wrap=True)
+        console.print(f"[yellow]{alerts} not yet delivered to {receiver}; the next start continues", soft_wrap=True)
 
 
 @contextmanager

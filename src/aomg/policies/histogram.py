@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.core.codes import INTEGERS, REALS, middles
-from aomg.core.kernels.pairs import merge_in, merge_out
 from aomg.core.sliding import Sliding
 from aomg.policies.base import Policy, Values
+from aomg.policies.kernels.pairs import merge_in, merge_out
 from aomg.policies.pairs import Pairs, sum_of_pairs
 from aomg.query import Query
 

@@ -54,7 +54,7 @@ def test_no_value_is_shown_outside_of_its_interval(tmp_path):
 
 def test_another_stream_is_behind_the_clock(tmp_path):
     source = "{jsonl: in/, time: ts, columns: {dst_podset: string, rtt_us: long}}"
-    assert "d behind the clock" in shown(tmp_path, source, monitor())
+    assert "days behind the clock" in shown(tmp_path, source, monitor())
 
 
 @pytest.mark.parametrize(("late", "text"), [(None, "late ?,"), (0, "late 0,"), (1234, "late 1,234,")])

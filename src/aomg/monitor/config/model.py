@@ -167,7 +167,7 @@ class RuleConfig:
     name_key
         The key that has the rule's name: `alert: SlowRequests`.
     marker
-        The key that tells this kind from others with the same `name_key`, if there are any.
+        The key that distinguishes this kind from others with the same `name_key`, if there are any.
     query
         The query that names without a prefix belong to; None if there is only one.
     lines

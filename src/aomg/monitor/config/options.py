@@ -152,14 +152,14 @@ _LOGIN = re.compile(
 def options(kind: str) -> Parser[dict[str, str | Secret]]:
     """Options of one kind of source or sink. Unknown ones are refused with a suggestion; values are never shown."""
     allowed = ALLOWED[kind]
-    small = {name.lower(): name for name in allowed}
+    by_lower_case = {name.lower(): name for name in allowed}
 
     def parse(field: Field) -> dict[str, str | Secret]:
         values = table(secret_text)(field)
         entries = field.node.value
         valid = True
         for name, value in values.items():
-            problem = _refusal(name, value, kind, small)
+            problem = _refusal(name, value, kind, by_lower_case)
             if problem and isinstance(entries, dict):
                 valid = False
                 field.problems.add(
@@ -172,19 +172,19 @@ def options(kind: str) -> Parser[dict[str, str | Secret]]:
     return parse
 
 
-def _refusal(name: str, value: str | Secret, kind: str, small: Mapping[str, str]) -> str | None:
+def _refusal(name: str, value: str | Secret, kind: str, by_lower_case: Mapping[str, str]) -> str | None:
     """The problem of an option, or None."""
-    if name in small.values():
+    if name in by_lower_case.values():
         plain = value.reveal() if isinstance(value, Secret) else value
         if name == "kafka.sasl.jaas.config" and not _LOGIN.match(plain):
             return "must begin with Kafka's Plain, Scram or OAuthBearer, or Java's Krb5 login module"
         return next((message for names, valid, message in _VALUES if name in names and not valid(plain)), None)
-    if name.lower() in small:
-        return f"must be written {small[name.lower()]}"
+    if name.lower() in by_lower_case:
+        return f"must be written {by_lower_case[name.lower()]}"
     if name.lower() in _INSTEAD:
         return f"cannot be set here; {_INSTEAD[name.lower()]}"
-    question = suggestion(name, small.values(), "")
+    question = suggestion(name, by_lower_case.values(), "")
     if question:
         return f"is unknown; {question}"
-    listed = [option for option in small.values() if not option.startswith("kafka.")]
-    return f"is unknown for {kind}; the options are {', '.join(listed) or ', '.join(small.values())}"
+    listed = [option for option in by_lower_case.values() if not option.startswith("kafka.")]
+    return f"is unknown for {kind}; the options are {', '.join(listed) or ', '.join(by_lower_case.values())}"

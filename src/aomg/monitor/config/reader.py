@@ -92,8 +92,8 @@ def _refuse_overlaps(events: SourceConfig, written: Iterable[tuple[str, Path, in
     for name, path, line in written:
         if inputs is not None and path.is_relative_to(inputs):
             raise ConfigError(f"{name} is inside the folder that source reads; choose another folder", line)
-        for earlier, taken, earlier_line in before:
-            if path.is_relative_to(taken) or taken.is_relative_to(path):
+        for earlier, earlier_path, earlier_line in before:
+            if path.is_relative_to(earlier_path) or earlier_path.is_relative_to(path):
                 raise ConfigError(
                     f"{name} and {earlier} (line {earlier_line}) overlap; choose separate files or folders", line
                 )

@@ -75,8 +75,8 @@ def _elsewhere(kind: type[RuleConfig], kinds: Kinds) -> dict[str, str]:
     for other in kinds:
         same_key = other.name_key == kind.name_key and other.marker
         remedy = f"; add '{other.marker}' to make it one" if same_key else f" ({other.name_key}: NAME)"
-        for one in keys_of(other).values():
-            messages.setdefault(one.name, f"is only for rules of kind {other.kind}{remedy}")
+        for declaration in keys_of(other).values():
+            messages.setdefault(declaration.name, f"is only for rules of kind {other.kind}{remedy}")
     return messages
 
 

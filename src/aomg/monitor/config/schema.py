@@ -106,7 +106,9 @@ def key(parser: Parser[Any], default: Any = NEEDED, *, help: str, name: str = ""
 def keys_of(kind: type) -> dict[str, Key]:
     """The keys that a dataclass declares, by the name of the field."""
     declared = {part.name: part.metadata["key"] for part in dataclasses.fields(kind) if "key" in part.metadata}
-    return {name: dataclasses.replace(one, name=one.name or name) for name, one in declared.items()}
+    return {
+        name: dataclasses.replace(declaration, name=declaration.name or name) for name, declaration in declared.items()
+    }
 
 
 class Section:
@@ -146,7 +148,10 @@ class Section:
 
     def take_all(self, kind: type) -> dict[str, Any]:
         """Return the values of all keys that a dataclass declares, by the names of its fields."""
-        return {name: self.take(one.name, one.parser, one.default) for name, one in keys_of(kind).items()}
+        return {
+            name: self.take(declaration.name, declaration.parser, declaration.default)
+            for name, declaration in keys_of(kind).items()
+        }
 
     def choose(self, names: Iterable[str]) -> str:
         """Return the one key of `names` that is set. Refuses none and several."""
@@ -208,7 +213,7 @@ def one_kind(kinds: Sequence[type[T]]) -> Parser[T]:
         by_name: dict[str, Any] = {kind.kind: kind for kind in kinds}  # type: ignore[attr-defined]
         name = section.choose(by_name)
         values = section.take_all(by_name[name])
-        others = {one.name for kind in kinds for one in keys_of(kind).values()}.difference(by_name)
+        others = {declaration.name for kind in kinds for declaration in keys_of(kind).values()}.difference(by_name)
         section.close(why=dict.fromkeys(others, f"is not for {name}"))
         return by_name[name](line=section.line_of(name), **values)  # type: ignore[no-any-return]
 

@@ -1,7 +1,7 @@
 """Names the queue of each receiver, so that it is found again when the configuration has changed.
 
 A receiver is identified by its kind and its address or program, without secrets (`Receiver.identity`): not by its place
-in the list, and not by its tokens, headers or timeouts. Equal ones are told apart by their order.
+in the list, and not by its tokens, headers or timeouts. Equal ones are distinguished by their order.
 
 A queue *moved* if exactly one receiver of its kind was removed and exactly one was added: then the new one takes over
 the waiting alerts. Otherwise the queue is abandoned, and a new receiver gets no past alerts; firing ones it gets if it

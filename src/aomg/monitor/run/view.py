@@ -117,10 +117,10 @@ class View(AbstractContextManager["View"]):
         """How far the newest window is behind the clock, or behind the newest generated event."""
         newest = self.monitor.newest_generated if self.monitor is not None else None
         if newest is not None:
-            return f", {duration_text(_rounded(max(newest - end, 0)))} behind the generated events"
+            return f", {_lag_text(max(newest - end, 0))} behind the generated events"
         if self._config.clock is None or self._config.source.kind == "generate":
             return ""
-        return f", {duration_text(_rounded(int(time.time() * 1e6) - end))} behind the clock"
+        return f", {_lag_text(int(time.time() * 1e6) - end)} behind the clock"
 
     def _speed(self) -> float | None:
         query = self.monitor.query if self.monitor is not None else None
@@ -129,7 +129,7 @@ class View(AbstractContextManager["View"]):
             self._last_speed = last.numInputRows / self.monitor.scans / last.batchDuration * 1000
         return self._last_speed
 
-    def _worst(self, query: QueryConfig, rows: WindowRows) -> Table:
+    def _worst(self, query: QueryConfig, rows: WindowRows) -> Group:
         """The keys with the highest tail, in the newest window."""
         names = [name for name in rows.estimates if name.startswith("p")]
         rank_by = "p99" if "p99" in names else names[-1]
@@ -137,7 +137,7 @@ class View(AbstractContextManager["View"]):
         unit = f", in {query.unit}" if query.unit else ""
         end = time_text(rows.end)
         title = f"{query.name}: worst of {len(rows):,} keys by {title_of(rank_by)}, window ending {end}{unit}"
-        table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+        table = Table(box=None, pad_edge=False)
         for label in query.labels:
             table.add_column(label, no_wrap=True)
         for name in names:
@@ -149,7 +149,7 @@ class View(AbstractContextManager["View"]):
             cells += [estimate_cell(*rows.estimates[name][row]) for name in names]
             cells += [Text(f"{int(rows.count[row]):,}"), self._marks(query, rows, row)]
             table.add_row(*cells)
-        return table
+        return Group(Text(title, style="bold"), table)
 
     def _marks(self, query: QueryConfig, rows: WindowRows, row: int) -> Text:
         marks = Text("burst " if rows.burst[row] else "", style="magenta")
@@ -160,16 +160,16 @@ class View(AbstractContextManager["View"]):
         return marks
 
 
-def _rounded(length: int) -> int:
-    """A duration without the digits that do not matter: whole days, minutes or seconds.
+def _lag_text(lag: int) -> str:
+    """A lag in days, minutes or seconds. Always days from two days on: `duration_text` writes 14 days as 2w.
 
-    >>> [duration_text(_rounded(seconds * 1_000_000)) for seconds in (21, 5_430, 80_261_440)]
-    ['21s', '1h30m', '928d']
+    >>> [_lag_text(seconds * 1_000_000) for seconds in (21, 5_430, 80_261_440, 14 * 86_400)]
+    ['21s', '1h30m', '928 days', '14 days']
     """
-    unit = (
-        "day" if length >= 2 * MICROSECONDS["day"] else "minute" if length >= 10 * MICROSECONDS["minute"] else "second"
-    )
-    return length // MICROSECONDS[unit] * MICROSECONDS[unit]
+    if lag >= 2 * MICROSECONDS["day"]:
+        return f"{lag // MICROSECONDS['day']:,} days"
+    unit = MICROSECONDS["minute" if lag >= 10 * MICROSECONDS["minute"] else "second"]
+    return duration_text(lag // unit * unit)
 
 
 def _change(alert: Alert) -> Text:

@@ -352,4 +352,5 @@ def answer_fine(state, words, level, out, densities):
                 method = _method_within(state, level, method, low, high)
         reals[c], reals[c + 1], reals[c + 2] = min(max(value, low), high), low, high
         out[c + 3] = method
-    _refine_thresholds(state, level, out, domain)
+    if state[THRESHOLDS] > 0:
+        _refine_thresholds(state, level, out, domain)

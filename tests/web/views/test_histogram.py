@@ -192,7 +192,7 @@ def test_a_damaged_file_and_a_query_without_a_guarantee_say_so(tmp_path):
     histograms = stored(tmp_path, {0: [row(("1",), 0, values_of(1), requested=free)]})
     with pytest.raises(NotFound, match="without a guarantee") as answer:
         histograms.of("inbound", {"podset": "1"}, NOON, NOON + PERIOD)
-    assert answer.value.what_to_do == "give it a guarantee"
+    assert answer.value.what_to_do == "add a guarantee"
     (tmp_path / "inbound" / f"batch-{STREAM}-{0:010d}.parquet").write_bytes(b"no parquet")
     with pytest.raises(NotFound):
         histograms.of("inbound", {"podset": "1"}, NOON, NOON + PERIOD)

@@ -15,74 +15,74 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-demo: $(INSTALLED) ## a monitor on Spark that finds two incidents, live in the terminal and on a page (two minutes)
+demo: $(INSTALLED) ## a monitor on Spark detects two incidents, in the terminal and on a web page (two minutes)
 	$(BIN)/aomg demo
 
-test: lint browser prometheus ## lint, then every test but the soak
+test: lint browser prometheus ## lint, then all tests except the soak
 	$(BIN)/pytest -n 2 --dist loadgroup --durations=10
 
-bench: $(INSTALLED) ## measure speed and accuracy as ratios between rivals in one run
+bench: $(INSTALLED) ## measure speed, accuracy and space; speeds are ratios to rivals in the same run
 	$(BIN)/python -m benchmarks
 
-bench-spark: $(INSTALLED) ## the same on Spark: against its own count, percentile_approx and KLL (half an hour)
+bench-spark: $(INSTALLED) ## the same on Spark: against Spark's count, percentile_approx and KLL (half an hour)
 	$(BIN)/python -m benchmarks spark
 
 # NAMES and OPTIONS: see python -m benchmarks against --help
-against: revision $(INSTALLED) ## the speed of this checkout beside that of another revision: make against REV=main (ten minutes)
+against: revision $(INSTALLED) ## compare the speed of this checkout with another revision: make against REV=main (ten minutes)
 	$(BIN)/python -m benchmarks against $(REV) $(NAMES) $(OPTIONS)
 
-revision: # asked for before anything is installed
+revision: # fail before anything is installed
 	@[ -n "$(REV)" ] || { echo "name a branch, a tag or a commit: make against REV=main"; exit 2; }
 
-evaluation: $(INSTALLED) browser ## the paper's tables and figures again, and their pages in docs/results, at the paper's sizes (an hour)
+evaluation: $(INSTALLED) browser ## reproduce the paper's tables and figures at full size and write docs/results (an hour)
 	$(BIN)/aomg evaluate --full --out build/evaluation
 	$(BIN)/python -m aomg.evaluation.report.markdown build/evaluation docs/results
 	$(BIN)/python -m aomg.evaluation.report.losses_page build/evaluation docs/where-it-loses.md
 
-pictures: $(INSTALLED) browser ## every view of the live page after the demo, in build/pages, and the README's picture (three minutes)
+pictures: $(INSTALLED) browser ## take pictures of the live page after the demo: build/pages and the README's (three minutes)
 	rm -rf build/demo
 	$(BIN)/aomg demo --no-web --keep build/demo
 	$(BIN)/python -m benchmarks.page.pictures build/demo/example.yaml build/pages
 	cp build/pages/overview-wide-light.png docs/pictures/
 
-# Some tests open the report in Chromium, and the pictures of the pages are drawn by it. Playwright drives it with a Node
-# of its own, which needs a library that a bare Debian does not have. Nothing fails for the lack of either.
+# Some tests open the report in Chromium, which also draws the pictures of the pages. Playwright drives it with its own
+# Node, which needs a library that a bare Debian does not have. Without them, tests are skipped and nothing fails.
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 APT := DEBIAN_FRONTEND=noninteractive timeout 600 apt-get -qq -o DPkg::Lock::Timeout=60
 IS_ROOT := [ "$$(id -u)" = 0 ]
 MISSING_FOR_PAGES = command -v $(BROWSERS) >/dev/null || echo chromium; \
 	$(BIN)/python -m playwright --version >/dev/null 2>&1 || echo libatomic1
-browser: $(INSTALLED) # get both where root can; elsewhere the tests that need them are skipped and say so
+browser: $(INSTALLED) # installs both if root runs it; otherwise tests that need them are skipped, with the reason
 	@missing=$$($(MISSING_FOR_PAGES)); [ -n "$$missing" ] || exit 0; \
-	$(IS_ROOT) && command -v apt-get >/dev/null || { echo "not installed:" $$missing"; what needs it is skipped"; exit 0; }; \
+	$(IS_ROOT) && command -v apt-get >/dev/null || { echo "not installed:" $$missing"; tests that need it are skipped"; exit 0; }; \
 	echo "installing" $$missing "(once)"; \
 	{ $(APT) update && $(APT) install -y --no-install-recommends $$missing; } >/dev/null 2>&1; \
 	missing=$$($(MISSING_FOR_PAGES)); \
-	[ -z "$$missing" ] || echo "could not be installed:" $$missing"; what needs it is skipped"
+	[ -z "$$missing" ] || echo "could not be installed:" $$missing"; tests that need it are skipped"
 
-# Some tests ask a real Prometheus and a real Alertmanager. Their programs are taken out of Debian's packages, into
-# build/: to install the packages would start two services, and needs root. Debian's Alertmanager reads its templates
-# from a fixed place, where only root can put them.
+# Some tests run a real Prometheus and a real Alertmanager. Their programs are unpacked from Debian's packages into
+# build/, because installing the packages would need root and start two services. Debian's Alertmanager reads its
+# templates from a fixed path that only root can write.
 PROGRAMS := prometheus prometheus-alertmanager
 UNPACKED := $(CURDIR)/build/debian
 TEMPLATES := /usr/share/prometheus/alertmanager
 export PATH := $(PATH):$(UNPACKED)/usr/bin
-prometheus: # get them where there is apt-get; elsewhere the tests that need them are skipped and say so
+prometheus: # fetches both if there is apt-get; otherwise tests that need them are skipped, with the reason
 	@for name in $(PROGRAMS); do \
 		command -v $$name >/dev/null && continue; \
-		command -v apt-get dpkg >/dev/null || { echo "no $$name here: what needs it is skipped"; continue; }; \
+		command -v apt-get dpkg >/dev/null || { echo "no $$name here: tests that need it are skipped"; continue; }; \
 		echo "fetching $$name (once)"; \
 		part=$(UNPACKED)/$$name.part; mkdir -p $$part; \
 		( cd $$part && { $(APT) download $$name || { $(IS_ROOT) && $(APT) update && $(APT) download $$name; } } && \
 		  dpkg -x ./*.deb $(UNPACKED) ) >/dev/null 2>&1; \
 		rm -rf $$part; \
-		command -v $$name >/dev/null || echo "$$name could not be fetched: what needs it is skipped"; \
+		command -v $$name >/dev/null || echo "$$name could not be fetched: tests that need it are skipped"; \
 	done; \
 	[ -e $(UNPACKED)$(TEMPLATES) ] && [ ! -e $(TEMPLATES) ] || exit 0; \
 	$(IS_ROOT) || { echo "prometheus-alertmanager needs $(TEMPLATES): run make prometheus as root once"; exit 0; }; \
 	mkdir -p $(TEMPLATES) && cp -r $(UNPACKED)$(TEMPLATES)/. $(TEMPLATES)
 
-lint: $(INSTALLED) ## style, format, types, and who imports whom
+lint: $(INSTALLED) ## style, format, types and import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -94,14 +94,14 @@ soak: $(INSTALLED) ## long randomised tests
 fresh: ## make test and make demo on a bare Debian, as root (half an hour); COMMANDS='make demo', AS=guest, KEEP=1
 	@scripts/fresh-machine.sh
 
-clean: ## remove the environment and every cache
+clean: ## remove the environment, build files and caches
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found: install Python 3.11 or newer, or say make PYTHON=/path/to/python"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: install a newer one, or say make PYTHON=/path/to/python"; exit 1; }
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: on Debian or Ubuntu run 'apt install python3-venv', then make again"; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found: install Python 3.11 or newer, or run make PYTHON=/path/to/python"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: install a newer one, or run make PYTHON=/path/to/python"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot create virtual environments: on Debian or Ubuntu run 'apt install python3-venv', then make again"; exit 1; }
 	@echo "installing into $(VENV) (a few minutes the first time)"
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[monitor,web,evaluation,peers,dev]'

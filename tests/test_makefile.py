@@ -63,7 +63,7 @@ def test_the_library_of_playwrights_driver_is_installed_by_root_only(put, tmp_pa
         assert said == "installing libatomic1 (once)\n"
     else:
         assert not (tmp_path / "installed").exists()
-        assert said == "not installed: libatomic1; what needs it is skipped\n"
+        assert said == "not installed: libatomic1; tests that need it are skipped\n"
 
 
 def test_a_fresh_machine_is_not_made_by_others_than_root(put):

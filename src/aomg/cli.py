@@ -20,7 +20,7 @@ from aomg.evaluation import command as _evaluate
 _Events = Annotated[int, typer.Option(min=_demo.QUERY.size, help="Number of events (with --local).")]
 _Local = Annotated[bool, typer.Option("--local", help="Run without Spark: one stream in this process.")]
 _Seed = Annotated[int, typer.Option(min=0, help="Seed of the generated stream.")]
-_Burst = Annotated[bool, typer.Option(help="Add an incident in mid-stream (with --local).")]
+_Burst = Annotated[bool, typer.Option(help="Add a burst in the middle of the stream (with --local).")]
 _Spark = Annotated[bool, typer.Option(help="Start Spark and run a job and a stream (10 to 20 seconds).")]
 _Name = Annotated[str | None, typer.Argument(help="Name of the stream. Without it, list all streams.")]
 _Count = Annotated[str, typer.Option("--events", help="Number of events, such as 500k, 10M or 1e6.")]
@@ -32,7 +32,7 @@ _Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", h
 _Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 _Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Experiments to run (default: all).")]
 _Quick = Annotated[bool, typer.Option("--quick", help="Small sizes: all experiments in 5 minutes on 2 cores.")]
-_Full = Annotated[bool, typer.Option("--full", help="The paper's sizes: takes hours.")]
+_Full = Annotated[bool, typer.Option("--full", help="The paper's sizes: about an hour.")]
 _Data = Annotated[Path | None, typer.Option(help="Your own file (.parquet, .csv, .jsonl) instead of the streams.")]
 _Value = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the file that has the values.")]
 _Folder = Annotated[Path, typer.Option(metavar="DIR", help="Folder for results; existing results are reused.")]
@@ -57,9 +57,9 @@ _Quantile = Annotated[
 _Last = Annotated[
     str | None, typer.Option(metavar="2h", help="How far back to read from the newest window (default: 1 day).")
 ]
-_Most = Annotated[int, typer.Option(min=1, help="Most keys to show.")]
-_Web = Annotated[bool, typer.Option("--web", help="Serve a live page meanwhile.")]
-_DemoWeb = Annotated[bool, typer.Option("--web/--no-web", help="Serve a live page meanwhile.")]
+_Most = Annotated[int, typer.Option(min=1, help="Maximum number of keys.")]
+_Web = Annotated[bool, typer.Option("--web", help="Also serve a live page.")]
+_DemoWeb = Annotated[bool, typer.Option("--web/--no-web", help="Also serve a live page.")]
 _Keep = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="Keep all files in this folder (default: delete them).")
 ]
@@ -76,8 +76,8 @@ _Allow = Annotated[
         "--allow-host", metavar="NAME", help="Host name under which browsers may open the page. Can be repeated."
     ),
 ]
-_Memory = Annotated[str, typer.Option(metavar="1GB", help="Most memory to use for past results.")]
-_MostSeries = Annotated[int, typer.Option(min=1, help="Most series in /metrics.")]
+_Memory = Annotated[str, typer.Option(metavar="1GB", help="Maximum memory for past results.")]
+_MostSeries = Annotated[int, typer.Option(min=1, help="Maximum number of series in /metrics.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 app = typer.Typer(

@@ -10,7 +10,7 @@ class AomgError(Exception):
 
 
 class QueryError(AomgError, ValueError):
-    """Invalid query: a size, quantiles, digits or a guarantee that are wrong or do not fit together."""
+    """Invalid query: a size, quantiles, digits or a guarantee that are wrong or contradict each other."""
 
 
 class DurationError(AomgError, ValueError):

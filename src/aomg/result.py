@@ -148,7 +148,7 @@ def row_width(query: Query) -> int:
 def result_row(
     number: int, count: int, sub_windows: int, extremes: tuple[float, float], estimates: Sequence[tuple[float, ...]]
 ) -> npt.NDArray[np.int64]:
-    """Return a row of results, for whoever computes them without the core.
+    """Return a row of results, for code that computes results without the core.
 
     number
         The number of the window's newest sub-window: its end, divided by the period, less one.

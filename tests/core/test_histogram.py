@@ -73,7 +73,7 @@ def test_no_summaries_have_an_empty_histogram():
 
 def test_without_a_guarantee_there_is_no_histogram():
     query = Query("2 minutes", "15 seconds", guarantee=False)
-    with pytest.raises(StateError, match="give it a guarantee"):
+    with pytest.raises(StateError, match="add a guarantee"):
         histogram(records_of(query, [np.arange(10)]), query)
 
 

@@ -129,7 +129,7 @@ def test_a_refusal_has_durations_as_people_write_them_and_a_query_that_can_be_as
     with pytest.raises(StateError) as refused:
         Recast(written, Query("1 hour", "5m", guarantee=False))
     assert str(refused.value) == (
-        "the summaries have period '1m', the query asks for '5m'; ask with theirs: "
+        "the summaries have period '1m', the query asks for '5m'; use theirs: "
         "Query(size, period='1m', digits=3, guarantee=False)"
     )
 

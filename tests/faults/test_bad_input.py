@@ -133,7 +133,7 @@ def test_a_finished_stream_takes_nothing_more():
         lambda: operator.advance(SECONDS[0]),
         operator.finish,
     ):
-        with pytest.raises(FinishedError, match="make a new one"):
+        with pytest.raises(FinishedError, match="create a new one"):
             call()
     assert operator.save() == before
 

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 
-from aomg.core.keyed import COUNTS, Fleet, Rows
+from aomg.core.keyed import TALLY, KeyedWindows, KeyRows
 from aomg.core.tally import tally
 from aomg.monitor.config.model import Config
 from aomg.monitor.config.reader import EXAMPLE, load
@@ -216,18 +216,18 @@ def times(microseconds: np.ndarray) -> pa.Array:
 
 def summaries(query: str, names: list[str], start: int, requested: Query, random: np.random.Generator) -> pa.Table:
     """The summary of a sub-window of 1,500 events for each podset."""
-    fleet, size = Fleet(requested), SUB_WINDOW
+    keyed, size = KeyedWindows(requested), SUB_WINDOW
     values = np.rint(random.lognormal(6.2, 0.5, size * len(names))).astype(np.int64)
-    tallies = tally(fleet.sliding, np.repeat(np.arange(len(names)), size), values)
+    tallies = tally(keyed.sliding, np.repeat(np.arange(len(names)), size), values)
     keys = np.arange(len(names))
     nothing = np.zeros(len(names), np.int64)
-    closed = fleet.slide(
-        Rows(keys, nothing, nothing + COUNTS, nothing, tallies.offsets, tallies.data),
+    closed = keyed.slide(
+        KeyRows(keys, nothing, nothing + TALLY, nothing, tallies.offsets, tallies.data),
         nothing,
         nothing,
         answering=False,
     )
-    data, offsets = closed.kept_data.tobytes(), closed.kept_offsets
+    data, offsets = closed.summaries.data.tobytes(), closed.summaries.offsets
     by_key = values.reshape(len(names), size)
     columns = {
         "query": pa.array([query] * len(names), pa.string()),

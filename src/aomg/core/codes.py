@@ -1,13 +1,13 @@
-"""Value <-> code of its significant decimal digits.
+"""Converts values to codes, by their significant decimal digits, and codes to intervals of values.
 
-A code stands for all values that share sign, decade and the first `digits` decimal digits: truncation towards zero.
+A code covers all values with the same sign, decade and first `digits` decimal digits: truncation towards zero.
 Its edges are the doubles nearest to their decimal text (beyond 10^22 and below 10^-22 within one unit in the last
 place), and a value belongs to the largest edge at or below it, in integers by integer division and in doubles by
 comparison with the edge itself: no value is misplaced by rounding.
 
-What is promised of special values:
+Special values:
 
-* zero has a code of its own, and -0.0 is zero;
+* zero has its own code, and -0.0 is zero;
 * subnormal doubles are coded as all others, by the edges nearest to their decimals;
 * integers are exact up to both ends of 64 bits, the smallest included; where a bound is reported as a double beyond
   2^53 it is rounded outward;

@@ -1,7 +1,7 @@
-"""Level 1: how often each code occurs in an open sub-window.
+"""Level 1: counts how often each code occurs in an open sub-window.
 
-One sub-window at a time is counted in the state's dense array (core.kernels). Any other open one, and what is saved,
-shipped or merged, is `Counts`: ordered (code, count) pairs. Merging is exact and its order does not matter.
+One sub-window at a time is counted in the state's dense array (core.kernels). Any other open one, and counts that are
+saved, sent or merged, are `Counts`: ordered (code, count) pairs. Merging is exact, in any order.
 """
 
 from dataclasses import dataclass, field

@@ -1,8 +1,8 @@
-"""The histogram of a window from its summaries: how many values lie in each bucket of the envelope.
+"""Computes the histogram of a window from its summaries: how many values are in each bucket of the envelope.
 
-The envelope counts every value of a sub-window in one bucket, and counts add up: so the histogram of any set of
-summaries of a query is exact. A bucket is as wide as the guarantee lets it be, 1.4 % for 2 %. Queries without a
-guarantee keep no envelope, and have no histogram.
+The envelope counts every value of a sub-window in one bucket, and counts add up. So the histogram of any set of
+summaries of a query is exact. A bucket is as wide as the guarantee allows, 1.4 % for 2 %. Queries without a
+guarantee have no envelope, and so no histogram.
 """
 
 from collections.abc import Iterable
@@ -47,7 +47,7 @@ def histogram(summaries: Iterable[bytes], query: Query) -> Histogram:
     Raises StateError for bytes that are not a summary of such a query, and where it keeps no envelope.
     """
     if query.guarantee is None:
-        raise StateError("a query without a guarantee keeps no counts to make a histogram of; give it a guarantee")
+        raise StateError("a query without a guarantee keeps no bucket counts, so it has no histogram; add a guarantee")
     words = new_words(query)
     rows_start = 8 * (HEAD_WORDS + len(query.quantiles) + 2 * len(query.thresholds))
     only_integers = True
@@ -75,4 +75,4 @@ def histogram(summaries: Iterable[bytes], query: Query) -> Histogram:
 
 
 def _damaged() -> StateError:
-    return StateError("a summary is damaged or of another query; make the summaries again from the events")
+    return StateError("a summary is damaged or of another query; compute the summaries again from the events")

@@ -1,4 +1,4 @@
-"""What comes in at the door: any array or sequence becomes finite-typed NumPy, and what is null is set aside.
+"""Converts any array or sequence to NumPy arrays of 64-bit numbers, and drops nulls.
 
 Values become int64 or float64: integers of no more than 64 bits, floats of no more than 64 bits,
 Decimals of Arrow as floats; unsigned longs beyond 2^63 become floats. Times become microseconds since 1970 in UTC.
@@ -69,9 +69,9 @@ def _as_array(data: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bo
         try:
             array = np.asarray(data)
         except (ValueError, TypeError, OverflowError) as error:
-            raise InputError(f"{name} cannot be made an array: {error}") from None
+            raise InputError(f"{name} cannot be converted to an array: {error}") from None
     if array.ndim != 1:
-        raise InputError(f"{name} must have one dimension, not {array.ndim}; pass {name}.ravel() if that is meant")
+        raise InputError(f"{name} must have one dimension, not {array.ndim}; pass {name}.ravel() to flatten it")
     if array.dtype == object:
         valid = np.array([entry is not None for entry in array], dtype=bool)
         try:
@@ -79,9 +79,9 @@ def _as_array(data: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bo
             if kept.dtype == object and all(isinstance(entry, datetime) for entry in kept):
                 kept = kept.astype("datetime64[us]")
         except (ValueError, TypeError, OverflowError) as error:
-            raise InputError(f"{name} cannot be made an array: {error}") from None
+            raise InputError(f"{name} cannot be converted to an array: {error}") from None
         if kept.dtype == object:
-            raise InputError(f"{name} holds entries that are neither numbers nor None, or too large; clean it first")
+            raise InputError(f"{name} has entries that are not numbers or None, or are too large; remove them first")
         return kept, None if valid.all() else valid
     return array, None
 
@@ -111,7 +111,7 @@ def _microseconds(times: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     if times.size and unit in _PER_UNIT:
         furthest = max(abs(int(times.min().astype(np.int64))), abs(int(times.max().astype(np.int64))))
         if furthest * step * _PER_UNIT[unit] >= _FURTHEST:
-            raise InputError("times lie more than 73,000 years from 1970; check their unit")
+            raise InputError("times are more than 73,000 years from 1970; check their unit")
     return times.astype("datetime64[us]").astype(np.int64)
 
 
@@ -120,7 +120,7 @@ def times_of(data: Any, size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
     array, valid = _as_array(data, "times")
     present = np.ones(array.size, bool) if valid is None else valid
     if present.size != size:
-        raise InputError(f"{size} values came with {present.size} times; give one time for each value")
+        raise InputError(f"got {size} values but {present.size} times; give one time for each value")
     micros = np.zeros(size, np.int64)
     if array.size == 0:
         return micros, np.zeros(size, bool) if size else present
@@ -142,7 +142,7 @@ def time_of(moment: Any) -> int:
     try:
         exact = np.datetime64(_without_zone(moment))
     except (ValueError, TypeError):
-        raise InputError(f"{moment!r} is no time; pass a datetime64 or a datetime in UTC") from None
+        raise InputError(f"{moment!r} is not a time; pass a datetime64 or a datetime in UTC") from None
     if np.isnat(exact) or np.datetime_data(exact.dtype)[0] == "generic":
-        raise InputError(f"{moment!r} is no time; pass a datetime64 or a datetime in UTC")
+        raise InputError(f"{moment!r} is not a time; pass a datetime64 or a datetime in UTC")
     return int(_microseconds(np.array([exact]))[0])

@@ -1,9 +1,9 @@
-"""Level 2 of many keys: sub-windows close and windows answer, one key after another, in one state.
+"""Level 2 for many keys: closes sub-windows and computes results, one key after another, in one state.
 
 `KeyedWindows.slide` takes rows (live summaries, tallies of sub-windows that close, summaries that closed elsewhere),
-ordered by key, and returns the results up to an end. It holds nothing between calls: live summaries are returned, so
-that the caller can hold them in memory, in a file or in a state store. A result is that of an operator (core.operator)
-which got the events of the key alone, bit for bit.
+ordered by key, and returns the results up to an end. It keeps nothing between calls: it returns the live summaries, and
+the caller stores them in memory, in a file or in a state store. Results equal those of an operator (core.operator) that
+gets the events of the key alone, bit for bit.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Where everything lives in an operator's state: one array of 64-bit words that the kernels share.
+"""Builds an operator's state: one array of 64-bit words that the kernels share, with registers and areas.
 
-The array is large on paper (about 30 MB) and small in memory: it spans every decade of a double, and the pages of
-decades that a stream never visits are never touched.
+The array reserves about 30 MB, because it spans every decade of a double, but uses little memory: the operating system
+allocates only the pages of decades that have values.
 """
 
 import mmap

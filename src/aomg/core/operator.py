@@ -1,10 +1,9 @@
-"""One stream of one query: push values, get results.
+"""Computes the results of one query over one stream: push values, get results.
 
-Incremental evaluation with the paper's four verbs: InitialState (core.layout.new_words), Accumulate (of events in
-Level 1, of summaries in Level 2), Deaccumulate (of summaries only) and ComputeResult (a summary when a sub-window
-closes, then a result). All paths take the same step (core.kernels.steps). Windows counted in events run it in one
-compiled loop where the dense codes are all that the query keeps, and for whole sub-windows of raw values without a
-guarantee; all others close one sub-window at a time here.
+The paper's four operations are InitialState (core.layout.new_words), Accumulate (events at Level 1, summaries at Level
+2), Deaccumulate (summaries only) and ComputeResult (a summary when a sub-window closes, then a result). All paths use
+the same step (core.kernels.steps). Windows counted in events run it in one compiled loop if the query needs only dense
+codes, or for whole sub-windows of raw values without a guarantee. All others close one sub-window at a time here.
 """
 
 from typing import Any
@@ -40,8 +39,8 @@ def _largest_magnitude(values: Integers) -> int:
 class Operator:
     """The quantiles of one stream over a sliding window.
 
-    Memory is that of the live summaries and the open sub-window; a push costs about a nanosecond an event.
-    Not to be pushed from two threads at once; different operators run side by side (the loops hold no lock).
+    Needs the memory of the live summaries and the open sub-window; a push takes about a nanosecond per event. Do not
+    push from two threads at once. Different operators can run in parallel: the compiled loops release the GIL.
 
     >>> from aomg import Operator, Query
     >>> operator = Operator(Query(size=2000, period=1000, quantiles=(0.5,)))
@@ -132,7 +131,7 @@ class Operator:
             For windows in event time: as many datetime64s, Arrow timestamps or datetimes, in any order.
         """
         if self._finished:
-            raise FinishedError("this operator has finished its stream; make a new one for the next")
+            raise FinishedError("this operator has finished its stream; create a new one for the next stream")
         if (
             self._fused
             and times is None
@@ -238,11 +237,11 @@ class Operator:
         return rows.results()
 
     def advance(self, time: Any) -> Results:
-        """Take a watermark: no event before `time` will arrive. Closes every sub-window that ends at or before it."""
+        """Advance the watermark: no event before `time` will arrive. Closes every sub-window that ends by then."""
         if self._finished:
-            raise FinishedError("this operator has finished its stream; make a new one for the next")
+            raise FinishedError("this operator has finished its stream; create a new one for the next stream")
         if self.query.counted:
-            raise InputError("this query's windows are counted in events; only windows in event time have time")
+            raise InputError("this query's windows are counted in events; advance() is for windows in event time")
         moment = time_of(time)
         rows = _ResultRows(self._sliding)
         self._latest = max(self._latest, moment)
@@ -251,9 +250,9 @@ class Operator:
         return rows.results()
 
     def finish(self) -> Results:
-        """End the stream: close what is open, up to the sub-window of the latest time, and answer for it."""
+        """End the stream: close the open sub-windows, up to that of the latest time, and return their results."""
         if self._finished:
-            raise FinishedError("this operator has finished its stream already; make a new one for the next")
+            raise FinishedError("this operator has already finished its stream; create a new one for the next stream")
         rows = _ResultRows(self._sliding)
         if self.query.counted:
             if self._state.open_events and not self.query.as_paper:
@@ -292,7 +291,7 @@ class Operator:
         state.widen_open(INTEGERS if domain in (NOTHING, INTEGERS) else BOTH, low, high)
 
     def _activate_sub_window(self, number: int) -> None:
-        """Bring an open sub-window's counts into the state, and set aside those that are there."""
+        """Move an open sub-window's counts into the state, and store those that are there elsewhere."""
         if self._active_number == number:
             return
         if self._active_number is not None:
@@ -368,7 +367,7 @@ class Operator:
 
     @classmethod
     def load(cls, query: Query, data: bytes) -> "Operator":
-        """Return an operator that goes on where the saved one was. Refuses damaged bytes and another query's."""
+        """Return an operator that continues where the saved one was. Raises StateError for damaged or foreign bytes."""
         operator = cls(query)
         sliding, state = operator._sliding, operator._state
         registers, summaries, waiting = unpack(query, data, sliding, operator._fine is not None)
@@ -378,7 +377,7 @@ class Operator:
         newest, end = state.newest_number, number if query.counted else closed_to
         counted_on = newest in (end, end - 1) if finished else newest == end - 1
         if summaries and not (counted_on if query.counted else newest < end):
-            raise StateError("saved summaries and times do not fit together; save again, or start from the stream")
+            raise StateError("the saved summaries and times do not match; save again, or replay the stream")
         state.open_number = number
         operator._nulls, operator._late, operator._finished = refused, late, bool(finished)
         operator._latest, operator._watermark, operator._closed_to = latest, watermark, closed_to

@@ -1,9 +1,9 @@
-"""A summary for another query: other quantiles, a longer window, several keys in one.
+"""Converts stored summaries to those of another query: other quantiles, a longer window, several keys in one.
 
 Envelope and band are counts of values, so summaries of the same sub-window add up, and any quantile can be read from
-the sum: its bucket in the envelope is known. The quantiles in a summary's head are its own. For other quantiles, and
-for sums, the code is known to its bucket (to the code where the band has it), and the interval follows from that. The
-guarantee is that of the envelope, unchanged.
+the sum: its bucket in the envelope is known. A summary's head has only the quantiles of its own query. For other
+quantiles, and for sums, the code is known to its bucket (exactly if the band has it), and the interval follows from
+that. The guarantee is that of the envelope, unchanged.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ def refuse_unlike(stored: Query, requested: Query) -> None:
         windows = ("windows in time", "windows counted in events")
         raise StateError(
             f"the summaries have {windows[stored.counted]}, the query asks for {windows[requested.counted]}; "
-            f"ask with their period: {theirs['period']!r}"
+            f"use their period: {theirs['period']!r}"
         )
     for name in ("period", "digits", "guarantee"):
         if theirs[name] != ours[name]:
             raise StateError(
-                f"the summaries have {name} {theirs[name]!r}, the query asks for {ours[name]!r}; ask with theirs: "
+                f"the summaries have {name} {theirs[name]!r}, the query asks for {ours[name]!r}; use theirs: "
                 f"Query(size, period={theirs['period']!r}, digits={theirs['digits']}, guarantee={theirs['guarantee']})"
             )
     missing = [limit for limit in requested.thresholds if limit not in stored.thresholds]
@@ -71,16 +71,16 @@ class Recast:
         content = np.frombuffer(summary, np.uint8).copy()
         sound = content.size >= 8 * HEAD_WORDS and content.size % 8 == 0
         if not sound or not summary_is_sound(self._stored.state.words, content):
-            raise StateError("a summary is damaged or of another query; make the summaries again from the events")
+            raise StateError("a summary is damaged or of another query; compute the summaries again from the events")
 
     def __call__(self, summaries: Sequence[bytes]) -> bytes:
-        """One summary of the asked query from those of a sub-window (of several keys, or one)."""
+        """Return one summary of the requested query from those of a sub-window (of one or several keys)."""
         if self.same and len(summaries) == 1:
             return summaries[0]
         if self._stored.has_fine or self._requested.has_fine:
             raise StateError(
-                "only summaries with a guarantee, up to three digits and no few-k lists can be added up or asked for "
-                "other quantiles; ask for the quantiles and by columns they were written with"
+                "only summaries with a guarantee, up to three digits and no few-k lists can be rolled up or give "
+                "other quantiles; use the quantiles and by columns that they were written with"
             )
         data = np.frombuffer(b"".join(summaries), np.uint8).copy()
         lengths = [len(summary) for summary in summaries]

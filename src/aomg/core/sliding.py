@@ -1,7 +1,7 @@
-"""Level 2: the live summaries -> results.
+"""Level 2: computes results from the live summaries.
 
-`Sliding` owns the state of one stream and the codes of its query. Its verbs are the paper's Accumulate, Deaccumulate
-and ComputeResult, written in core.kernels.steps. Queries of raw values, more than three digits, few-k lists or no
+`Sliding` owns the state of one stream and the codes of its query. Its operations are the paper's Accumulate,
+Deaccumulate and ComputeResult (core.kernels.steps). Queries of raw values, more than three digits, few-k lists or no
 guarantee keep a fine part in each summary, and its totals in a second array, `level` (core.kernels.paper.level2).
 """
 
@@ -103,7 +103,7 @@ class Sliding:
         """Room for what Theorem 1 needs of so many results."""
         return np.full((size, len(self.query.quantiles), 2), np.nan) if self.has_fine else None
 
-    # -- the verbs ---------------------------------------------------------------------------------------------------
+    # -- operations --------------------------------------------------------------------------------------------------
 
     def merge(self, counts: Counts) -> None:
         """Add counts of another place to the open sub-window. The caller keeps its fine codes."""

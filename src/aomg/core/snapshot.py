@@ -1,4 +1,4 @@
-"""An operator's state as bytes: no pickle, a version, the query's fingerprint, a checksum, and bounds on everything.
+"""Saves an operator's state as bytes and loads it: with version, checksum and the query's fingerprint; no pickle.
 
 ==============  =================================================================
 magic           "AOMG", version (2 bytes), flags (2 bytes, zero)
@@ -61,7 +61,7 @@ class _ByteReader:
 
     def bytes(self, size: int) -> bytes:
         if not 0 <= size <= len(self._content) - self._position:
-            raise StateError("saved bytes are cut short; save again, or start from the stream")
+            raise StateError("the saved state is incomplete; save again, or replay the stream")
         self._position += size
         return self._content[self._position - size : self._position]
 
@@ -72,7 +72,7 @@ class _ByteReader:
         """How many things follow, of at least `each` bytes."""
         number = self.integer()
         if not 0 <= number * each <= len(self._content) - self._position:
-            raise StateError("saved bytes say more than they hold; save again, or start from the stream")
+            raise StateError("the saved state is shorter than its lengths say; save again, or replay the stream")
         return number
 
     def pairs(self) -> tuple[Integers, Integers]:
@@ -80,7 +80,7 @@ class _ByteReader:
         codes = np.frombuffer(self.bytes(8 * size), "<i8").astype(np.int64)
         numbers = np.frombuffer(self.bytes(8 * size), "<i8").astype(np.int64)
         if np.any(codes[1:] <= codes[:-1]) or np.any(numbers < 1) or np.any(numbers >= _LARGEST):
-            raise StateError("saved counts are damaged; save again, or start from the stream")
+            raise StateError("the saved counts are damaged; save again, or replay the stream")
         return codes, numbers
 
     @property
@@ -105,24 +105,24 @@ def _registers_are_sound(query: Query, registers: list[int]) -> bool:
 
 
 def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[list[int], list[bytes], dict[int, Counts]]:
-    """Read what `pack` wrote, or say why not."""
+    """Read what `pack` wrote. Raises StateError with the reason if it cannot."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise StateError(f"a saved state is bytes, not {type(data).__name__}")
+        raise StateError(f"a saved state must be bytes, not {type(data).__name__}")
     data = bytes(data)
     if len(data) < _HEAD.size or data[:4] != MAGIC:
-        raise StateError("these bytes are no saved state of AOMG")
+        raise StateError("these bytes are not a saved state of AOMG")
     _, version, flags, fingerprint, checksum = _HEAD.unpack(data[: _HEAD.size])
     if version != VERSION or flags:
-        raise StateError(f"the state was saved in version {version}; this is version {VERSION}: save it again there")
+        raise StateError(f"the state has format version {version}, but this aomg reads {VERSION}; replay the stream")
     content = data[_HEAD.size :]
     if checksum != _checksum(content):
-        raise StateError("saved bytes are damaged; save again, or start from the stream")
+        raise StateError("the saved state is damaged; save again, or replay the stream")
     if fingerprint != bytes.fromhex(query.fingerprint):
         raise StateError(f"the state is of another query than {query!r}; load it with the query that saved it")
     reader = _ByteReader(content)
     registers = [reader.integer() for _ in range(reader.number_of(8))]
     if not _registers_are_sound(query, registers):
-        raise StateError("saved registers are damaged; save again, or start from the stream")
+        raise StateError("the saved state is damaged (registers); save again, or replay the stream")
     summaries = [reader.bytes(reader.number_of(1)) for _ in range(reader.number_of(8))]
     waiting: dict[int, Counts] = {}
     lowest, highest = sliding.dense.span
@@ -139,10 +139,10 @@ def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[lis
         if not query.counted:
             sound = sound and registers[6] <= number <= registers[4] // query.period
         if fine != (fine_codes.size > 0) or (fine and fine_numbers.sum() != numbers.sum()) or not sound:
-            raise StateError("a saved open sub-window is damaged; save again, or start from the stream")
+            raise StateError("a saved open sub-window is damaged; save again, or replay the stream")
         waiting[number] = Counts(codes, numbers, fine_codes, fine_numbers, domain, minimum, maximum)
     if not reader.done or (query.counted and len(waiting) > 1):
-        raise StateError("saved bytes go on after their end; save again, or start from the stream")
+        raise StateError("the saved state has extra bytes or sub-windows; save again, or replay the stream")
     if query.counted and any(counts.total >= query.period for counts in waiting.values()):
-        raise StateError("a saved open sub-window is too full; save again, or start from the stream")
+        raise StateError("a saved open sub-window has too many events; save again, or replay the stream")
     return registers, summaries, waiting

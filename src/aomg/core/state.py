@@ -1,8 +1,8 @@
 """The state of an operator: three arrays that the kernels share, read and checked by name.
 
 `words` holds registers and areas (core.layout), `ring` the bytes of the live summaries in the order of their numbers,
-and `table` the cells of small integers. Kernels take the arrays. Everything else reads them through this class, so
-that no other module knows where a register lies.
+and `table` the cells of small integers. Kernels take the arrays. All other code reads them through this class, so that
+no other module depends on the position of a register.
 """
 
 import numpy as np
@@ -236,7 +236,7 @@ class OperatorState:
     def _check_extremes(self) -> None:
         words, quantiles = self.words, len(self._query.quantiles)
         if self.live == 0 or words[r.ENTERED] - self.live + 1 >= words[r.TURNED]:
-            return  # the stacks are turned before they are read
+            return  # the stacks will be rebuilt before they are read
         head_bytes = 8 * (r.HEAD_WORDS + quantiles)
         heads = [self.ring[start : start + head_bytes].view(np.int64) for start in self.live_starts().tolist()]
         lows = [int(key_of_double(float(head.view(np.float64)[r.HEAD_MINIMUM]))) for head in heads]

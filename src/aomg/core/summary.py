@@ -1,4 +1,4 @@
-"""What remains of a sub-window when it closes, and its bytes.
+"""Defines the bytes of a summary, which is what remains of a closed sub-window, and checks them.
 
 A summary is a record of 8-byte words and rows of small counts, little-endian, padded to 8 bytes:
 
@@ -48,7 +48,7 @@ Integers = npt.NDArray[np.int64]
 
 
 def checked_summary(state: Integers, level: Integers | None, summary: bytes) -> npt.NDArray[np.uint8]:
-    """Return a summary's bytes as an array of their own. Refuses bytes that are none of this query's."""
+    """Return a summary's bytes as a new array. Raises StateError if they are not a summary of this query."""
     content = np.frombuffer(summary, np.uint8).copy()
     if content.size % 8 or not summary_is_sound(state, content):
         raise StateError("a summary is damaged or of another query; start again from the events")

@@ -1,11 +1,11 @@
-"""Counts on their way: how often each value occurs in each group of events, as bytes that merge exactly.
+"""Writes and merges tallies: how often each value occurs in each group of events, as bytes that merge exactly.
 
-A group is whatever the caller numbers: a sub-window of a key. Events of one group may be tallied in many places; the
-operator that adds the tallies together (`core.keyed`) gets the counts it would have got from the events.
+A group has a number that the caller chooses, for example one for each key and sub-window. Events of one group may be
+tallied in many places: the merged tallies (`core.keyed`) have the counts of all events together.
 
 The bytes of a tally are its domain (1), its minimum and maximum (doubles, rounded outward), then its dense (code,
 count) pairs: their number, the first code as 8 bytes, each further one as its distance; numbers in seven bits a byte,
-lowest first. Queries with more than three digits or raw values have their fine pairs behind, in the same form.
+lowest first. Queries with more than three digits or raw values have their fine pairs after them, in the same form.
 """
 
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ class Accounts:
     refused
         Left out, because they have no time or no finite value.
     future
-        Left out, because they are too far beyond the clock.
+        Left out, because they are too far ahead of the clock.
     open
         In a sub-window that has not closed.
     """

@@ -1,7 +1,7 @@
 """Checks the columns of the events and selects them, in native Spark expressions.
 
-Nothing is counted here, and no event is dropped: what is not finite, has no time or lies too far in the future passes
-on, so that Level 1 can count it.
+Nothing is counted here, and no event is dropped: events without a finite value, without a time or too far in the future
+pass, so that Level 1 can count them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -62,10 +62,10 @@ def _refuse_no_name(argument: str, name: Any) -> None:
 
 
 def refuse_others(frame: Any, query: Any) -> None:
-    """Refuse a first argument that is not a DataFrame of Spark, and a second one that is not a Query."""
+    """Refuse a first argument that is not a Spark DataFrame, and a second one that is not a Query."""
     if not isinstance(frame, DataFrame):
         raise InputError(
-            f"the first argument must be a DataFrame of Spark, not {type(frame).__name__}; "
+            f"the first argument must be a Spark DataFrame, not {type(frame).__name__}; "
             "spark.createDataFrame(...) converts a table of pandas or Arrow"
         )
     if not isinstance(query, Query):

@@ -47,7 +47,7 @@ def quantiles(
     events
         A batch or streaming DataFrame; the result is of the same kind. A batch covers all windows up to the sub-window
         of the latest event. A stream (output mode append) emits a window when the watermark, which is the latest time
-        minus the query's lateness, passes the window's end: for all keys, in the micro-batch that brought that time.
+        minus the query's lateness, passes the window's end: for all keys, in the micro-batch that has this time.
     value
         The column of values: any type of number. Events with a null or non-finite value are refused and counted.
     time

@@ -1,7 +1,7 @@
-"""Decides which events tell a stream the time, which lie too far in the future, and which are late.
+"""Decides which events move a stream's watermark, which are too far in the future, and which are late.
 
-A stream has one clock, the latest time that events tell, and it only moves forward. The watermark is the clock less the
-query's lateness: it closes sub-windows, and events of closed sub-windows are late.
+A stream has one clock, the latest event time, which only moves forward. The watermark is the clock minus the query's
+lateness: it closes sub-windows, and events of closed sub-windows are late.
 """
 
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class TimePolicy:
     clock
         What event times are compared with: "processing", a Column or a fixed time; None trusts every time.
     max_clock_skew
-        How far an event may lie beyond that clock.
+        How far an event may be ahead of that clock.
     time_by
         Which events move the watermark: "values", those with a usable value; "events", all with a credible time.
     lateness, period

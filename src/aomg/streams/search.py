@@ -46,7 +46,7 @@ def search(seed: int = 1) -> DistributionStream:
     """Return an endless Search-like stream, from 150 to 266,000 microseconds; see `distribution.draw` for the seed.
 
     >>> values = search(seed=1).take(1_000_000)
-    >>> bool(((values > 199_000) & (values < 201_000)).mean() > 0.01)  # stopped near 200 ms
+    >>> bool(((values > 199_000) & (values < 201_000)).mean() > 0.01)  # cut off near 200 ms
     True
     """
     return draw(SEARCH, seed)

@@ -508,7 +508,7 @@ def test_queries_that_differ_have_their_own_rows_and_columns(opened, tmp_path):
         assert page.locator(".heat h2").inner_text() == "p90 over time", "the highest quantile, not a share"
         page.route("**/api/key?*", lambda route: route.fulfill(json={**route.fetch().json(), "windows_per_point": 3}))
         page.goto(running.address + "key?query=wide&key.host=a")
-        text = "Each point stands for 3 windows and shows the one with the highest p90."
+        text = "Each point covers 3 windows and shows the one with the highest p90."
         page.wait_for_selector(f"#key-help >> text={text}")
         page.unroute_all(behavior="ignoreErrors")
         page.close()

@@ -742,7 +742,7 @@ def test_health_tells_its_numbers_and_that_all_is_well(open_view):
         "Refused events": "12",
         "Spark state": "3.00 MiB",
         "Checkpoint": "3 s ago",
-        "Undelivered notifications": "0",
+        "Waiting notifications": "0",
         "Page memory": "1.00 MiB",
         "Viewers": "4",
     }

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aomg import Query
-from aomg.core.keyed import COUNTS, Fleet, Rows
+from aomg.core.keyed import TALLY, KeyedWindows, KeyRows
 from aomg.core.tally import tally
 from aomg.monitor.sinks.summaries import SummarySink
 from aomg.web.parameters import NotFound
@@ -29,16 +29,16 @@ NAMES = {"inbound": ("podset",), "pairs": ("src", "dst"), "all": ()}
 STREAM = "3f9a00112233"
 
 
-fleet_of = lru_cache(Fleet)
+keyed_of = lru_cache(KeyedWindows)
 
 
 def record_of(values: np.ndarray, query: Query = QUERY) -> bytes:
     """A sub-window's summary, as the stream writes it."""
-    fleet = fleet_of(query)
-    tallies = tally(fleet.sliding, np.zeros(values.size, np.int64), values)
+    keyed = keyed_of(query)
+    tallies = tally(keyed.sliding, np.zeros(values.size, np.int64), values)
     nothing = np.zeros(1, np.int64)
-    rows = Rows(nothing, nothing, nothing + COUNTS, nothing, tallies.offsets, tallies.data)
-    return fleet.slide(rows, nothing, nothing, answering=False).kept_data.tobytes()
+    rows = KeyRows(nothing, nothing, nothing + TALLY, nothing, tallies.offsets, tallies.data)
+    return keyed.slide(rows, nothing, nothing, answering=False).summaries.data.tobytes()
 
 
 def row(key: tuple, number: int, values: np.ndarray, query: str = "inbound", requested: Query = QUERY) -> dict:
@@ -192,7 +192,7 @@ def test_a_damaged_file_and_a_query_without_a_guarantee_say_so(tmp_path):
     histograms = stored(tmp_path, {0: [row(("1",), 0, values_of(1), requested=free)]})
     with pytest.raises(NotFound, match="without a guarantee") as answer:
         histograms.of("inbound", {"podset": "1"}, NOON, NOON + PERIOD)
-    assert answer.value.what_to_do == "give it a guarantee"
+    assert answer.value.what_to_do == "add a guarantee"
     (tmp_path / "inbound" / f"batch-{STREAM}-{0:010d}.parquet").write_bytes(b"no parquet")
     with pytest.raises(NotFound):
         histograms.of("inbound", {"podset": "1"}, NOON, NOON + PERIOD)

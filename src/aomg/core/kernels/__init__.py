@@ -1,4 +1,4 @@
-"""The compiled loops of the core, one concept a file.
+"""The compiled loops of the core, one concept per file.
 
 A file imports only from those above it in this list, so that there are no cycles::
 
@@ -8,6 +8,6 @@ A file imports only from those above it in this list, so that there are no cycle
     closing    extremes  bursts     close a sub-window, extremes of the window, compare two tails
     ring       pairs     answering  live summaries, ordered lists, a window's result
     soundness  paper/               checks of foreign bytes, the fine part of summaries
-    steps      tallies              the step of a sliding window, counts on their way
+    steps      tallies              the step of a sliding window, mergeable counts
     keys       sums                 many keys at once, summaries added up
 """

@@ -1,8 +1,8 @@
-"""Compiles kernels with Numba, and keeps compiled code only as long as every file of their package is unchanged.
+"""Compiles kernels with Numba, and reuses compiled code only while every file of their package is unchanged.
 
 Numba's own cache watches the file of a function, but not the files of the functions that it calls. Kernels call each
 other across files, so we give their cache another stamp: a digest of all source files of the package. An edit of any
-file compiles all kernels again. A new time stamp without an edit compiles nothing.
+file compiles all kernels again. A new modification time without an edit compiles nothing.
 
 Numba numbers the files of compiled code: 1 for the first signature of a function, 2 for the next. Two processes that
 compile at the same time take the same number, and then one finds the code of the other: for other arguments, which
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from numba import njit
-
 
 # what we use of Numba's cache, none of it public
 _USED = ("_source_stamp", "_data_name_pattern", "_data_name", "_save_data", "_load_index", "_save_index", "save")
@@ -63,7 +62,7 @@ def compiler(stamp: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
             return kernel
         index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
         if not all(hasattr(index, name) for name in _USED):
-            return njit(**options)(function)  # an unknown Numba: compiling every time is slow, a stale cache is wrong
+            return njit(**options)(function)  # unknown Numba: compile every time, which is slow but never stale
         index._source_stamp = stamp
         index._data_name = _data_name(index._data_name_pattern, stamp)
         index.save = partial(_save, index)
@@ -76,4 +75,4 @@ _STAMP = source_stamp(Path(__file__).parent)
 # _nrt=False: these loops allocate nothing, and counting references to every slice would cost more than they do.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 compiled = compiler(_STAMP, **_OPTIONS)
-inlined = compiler(_STAMP, **_OPTIONS, forceinline=True)  # a call costs 10 ns
+inlined = compiler(_STAMP, **_OPTIONS, forceinline=True)  # saves the 10 ns of a call

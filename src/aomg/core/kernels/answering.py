@@ -99,7 +99,7 @@ def _fine_at(state, code):
     return state[AT_FINE] + place_of(state, code >> 8) * 256 + (code & 255)
 
 
-TIES = 4  # a code with so many values and none beside it holds ties: they sit on its edge
+TIES = 4  # a code with at least this many values and empty neighbours has ties: place them on its edge
 
 
 @inlined
@@ -132,10 +132,10 @@ def _known_value(state, code, base, number, rank, domain):
 
 @compiled
 def _partly_known_value(state, bucket, total, known, above, domain, bounds):
-    """As much as a bucket's fine counts tell of its `above`-th largest value when they are not all of them.
+    """Estimate a bucket's `above`-th largest value if the bands know only some of its events.
 
-    Sets bounds to the codes between which it must lie: the highest it can reach if all unknown values are above,
-    the lowest if all are below.
+    Sets bounds to the codes between which it must be: the highest if all unknown values are above, the lowest if all
+    are below.
     """
     first, last = bucket_codes(state, bucket)
     base = _fine_at(state, first)
@@ -168,7 +168,7 @@ def _partly_known_value(state, bucket, total, known, above, domain, bounds):
 
 @inlined
 def live_domain(state):
-    """What the window holds."""
+    """The domain of the window: integers, real numbers or both."""
     if state[LIVE_WITH_REALS] == 0:
         return INTEGERS
     return REALS if state[LIVE_WITH_INTEGERS] == 0 else BOTH
@@ -260,7 +260,7 @@ def compute_result(state, number, out):
 
 @compiled
 def locate(state, phi_index):
-    """Where a quantile of the window lies: certified or not, its dense code, its rank from the top, and of how many."""
+    """Find a quantile in the window: is it certified, its dense code, its rank in the code from the top, its events."""
     count = state[LIVE_COUNT]
     above = count - live_rank(state, state[AT_PHI] + PHI_WIDTH * phi_index, count) + 1
     i = state[ACTIVE] - 1

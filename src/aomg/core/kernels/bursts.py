@@ -5,7 +5,7 @@ every value of the new tail is above almost every value of the old one. A burst 
 query and above four standard deviations of what chance gives for lists of order statistics (`burst_threshold`), which
 no tail of fewer than about 43 values can exceed. With an envelope the score is computed here, from bucket totals; else
 from the tails' samples (core.kernels.paper.level2). There is one for every high quantile's depth: a burst that raises
-the top 0.1 % only leaves the order of the top 1 % as it was.
+only the top 0.1 % does not change the order of the top 1 %.
 
 A burst lasts until a sub-window's tail is smaller than the one before by the same measure, at most one window long.
 """

@@ -48,7 +48,7 @@ def summary_room(state):
 
 @compiled
 def close_dense(state, halves, counts, ring, words, start, number, entering):
-    """ComputeResult of Level 1: write the open sub-window's summary at `start` and forget its counts.
+    """ComputeResult of Level 1: write the open sub-window's summary at `start` and clear its counts.
 
     Pure: a function of the counts, the number and the query. Returns the length in bytes. `entering` adds its rows
     to the sliding totals at the same time, as `accumulate` would from the bytes.

@@ -201,13 +201,13 @@ def raw_intervals(keys, domain, lows, highs):
 
 @inlined
 def place_of(state, super_):
-    """Where the counts of a logical super live."""
+    """The place of a logical super: where its counts are stored."""
     return state[state[AT_PLACE] + super_]
 
 
 @inlined
 def super_of_place(state, place):
-    """The logical super whose counts live at a place."""
+    """The logical super whose counts are stored at a place."""
     half = state[HALF_PLACES]
     negative = place >= half
     if negative:

@@ -250,7 +250,7 @@ def _count_doubles(state, table, counts, chunk):
 
 @compiled
 def count_chunk(state, table, counts, chunk, real):
-    """Accumulate of Level 1: returns how many elements were refused."""
+    """Accumulate of Level 1: returns how many events were refused."""
     refused = _count_doubles(state, table, counts, chunk) if real else _count_integers(state, table, counts, chunk)
     if refused < chunk.size:
         note_domain(state, REALS if real else INTEGERS)
@@ -261,7 +261,7 @@ def count_chunk(state, table, counts, chunk, real):
 
 @compiled
 def add_pairs(state, counts, codes, numbers, domain, minimum, maximum):
-    """Accumulate of Level 1 from (dense code, count) pairs: another place's counts of the same sub-window."""
+    """Accumulate of Level 1 from (dense code, count) pairs: counts of the same sub-window, made elsewhere."""
     for i in range(codes.size):
         cell = cell_of_code(state, codes[i])
         counts[cell] += numbers[i]
@@ -274,7 +274,7 @@ def add_pairs(state, counts, codes, numbers, domain, minimum, maximum):
 
 @compiled
 def note_open(state, domain, low, high, size):
-    """Note that elements wait for their sub-window to fill; low and high are their extremes, as sortable keys."""
+    """Note that events wait for their sub-window to fill; low and high are their extremes, as sortable keys."""
     state[FILLED] += size
     state[OPEN_MINIMUM] = min(state[OPEN_MINIMUM], low)
     state[OPEN_MAXIMUM] = max(state[OPEN_MAXIMUM], high)

@@ -1,9 +1,9 @@
 """Keeps the extremes of the live summaries: their maximum, their minimum, and those of each quantile's code.
 
-For each quantile there are the largest and the smallest of the live sub-windows' codes; the smallest are kept negated,
-so that all are maxima. Each has two stacks. Values that came since the last turn have one running maximum. Each value
-before the turn has the maximum of itself and all that followed it until the turn. No step depends on the data. A turn
-every window's length costs one addition for each value.
+For each quantile there are the largest and the smallest of the live sub-windows' codes; the smallest are stored
+negated, so that all are maxima. Each is a queue of two stacks. Values since the last turn have one running maximum.
+Each older value has the maximum of itself and all that followed it until the turn. A turn moves all live values to the
+second stack, once per window length: one addition for each value. The cost of a step does not depend on the data.
 """
 
 from aomg.core.kernels._compile import compiled, inlined

@@ -99,7 +99,7 @@ def touched_supers(state):
 
 @inlined
 def clear_counts(state, folded):
-    """Forget the counts of the folded supers."""
+    """Clear the counts of the folded supers."""
     ids = fold_side(state) + FOLD_ID * state[HALF_PLACES]
     for i in range(folded):
         first = state[AT_COUNTS] + place_of(state, state[ids + i]) * 128
@@ -109,7 +109,7 @@ def clear_counts(state, folded):
 
 @compiled
 def unfold(state, halves, ring, words, start):
-    """Make the envelope rows of the summary at `start` the newest bucket totals, as its close had left them."""
+    """Restore the newest bucket totals from the envelope rows of the summary at `start`."""
     state[ROWS_SIDE] ^= 1
     side = fold_side(state)
     size = HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]

@@ -40,10 +40,10 @@ from aomg.core.kernels.steps import answer_idle, enter_and_answer, enter_summary
 from aomg.core.kernels.tallies import add_tally, get_word
 from aomg.core.kernels.totals import accumulate, apply_head
 
-# what a row has: a summary that is live already, a tally of a sub-window, or the summary of one that closed elsewhere
+# kinds of rows: a live summary, a tally of a sub-window, or the summary of one that closed elsewhere
 ROW_LIVE, ROW_TALLY, ROW_SUMMARY = range(3)
-SUMMED, SUM_TAIL = 2, 24  # the flag of a live row that is a sum of summaries, and its bytes behind those of a summary
-# where `slide_keys` is, so that it can go on after an array grew
+SUMMED, SUM_TAIL = 2, 24  # flag of a live row that is a sum of summaries, and its extra bytes after the summary's
+# progress of `slide_keys`, so that it can continue after an array grew
 P_ROW, P_KEY, P_NEXT, P_OPEN, P_RESULTS, P_SUMMARIES, P_SUMMARY_BYTES, P_NEED, PROGRESS = range(9)
 DONE, RING_FULL, RESULTS_FULL, SUMMARIES_FULL = range(4)
 # columns of the index of summaries
@@ -73,7 +73,7 @@ class OutputArrays(NamedTuple):
 
 @compiled
 def restart(state, level):
-    """Forget every live summary, as if the state were new. Costs O(live supers)."""
+    """Drop every live summary, as if the state were new. Costs O(live supers)."""
     if level is not None:
         restart_level(state, level)
     active = state[state[AT_ACTIVE] : state[AT_ACTIVE] + state[ACTIVE]]
@@ -104,7 +104,7 @@ def _copy_summary(ring, start, data, first, length):
 
 @inlined
 def _rejoin(state, ring, words, start, flag):
-    """Enter a summary that had entered before: what the burst detector decided then is known."""
+    """Enter a summary that has entered before: the burst detector's decision of then is stored."""
     where, envelope_rows, band_rows = apply_head(state, words, start, 1)
     accumulate(state, ring, where, envelope_rows, band_rows)
     if flag > 0:

@@ -194,7 +194,7 @@ def subtract_bytes(typing_context, words, index, ring, where):
 
 @intrinsic
 def prefetch(typing_context, ring, index):
-    """Ask for the 64 bytes around ring[index]; they will be needed at the next close."""
+    """Prefetch the 64 bytes around ring[index]; the next close needs them."""
 
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data

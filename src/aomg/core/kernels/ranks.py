@@ -16,14 +16,14 @@ def rank_of(numerator, denominator, count):
     return min(max(rank, 1), count)
 
 
-# an entry of the area of quantiles: phi as a fraction, its column, and what was last worked out for which count
+# an entry of the area of quantiles: phi as a fraction, its column, and the last results with the counts they are for
 PHI_NUMERATOR, PHI_DENOMINATOR, PHI_COLUMN, PHI_OPEN_COUNT, PHI_OPEN_RANK, PHI_REACH = range(6)
 PHI_LIVE_COUNT, PHI_LIVE_RANK, PHI_WIDTH = range(6, 9)
 
 
 @inlined
 def open_rank(state, phi, count):
-    """The rank of a quantile in the open sub-window; PHI_REACH is set beside it. Counts rarely change: remember."""
+    """The rank of a quantile in the open sub-window; sets PHI_REACH too. Cached, because counts rarely change."""
     if state[phi + PHI_OPEN_COUNT] != count:
         numerator, denominator = state[phi + PHI_NUMERATOR], state[phi + PHI_DENOMINATOR]
         state[phi + PHI_OPEN_COUNT] = count

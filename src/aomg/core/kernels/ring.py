@@ -1,4 +1,4 @@
-"""The ring of summaries: finds room for a new one, enters it into the window, expires the oldest."""
+"""The ring of summaries: allocates space for a new one, enters it into the window, expires the oldest."""
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from aomg.core.kernels.registers import (
 from aomg.core.kernels.sortable import bits_of, double_of, key_of_double
 from aomg.core.kernels.totals import accumulate, apply_head, deaccumulate
 
-COLD_FROM, COLD_BYTES = 1000, 1024  # with more live summaries than this, the next to leave is in no cache
+COLD_FROM, COLD_BYTES = 1000, 1024  # with more live summaries, the next one to expire is not in the CPU's cache
 
 
 @inlined

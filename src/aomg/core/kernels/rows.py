@@ -5,7 +5,7 @@ import numpy as np
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.lanes import add_bytes, pack_row, subtract_bytes
 
-SPARSE_FROM = 4096  # smaller summaries spend bytes, not branches that cannot be foreseen
+SPARSE_FROM = 4096  # events: with fewer, saving bytes costs more time in mispredicted branches
 
 
 @inlined
@@ -40,7 +40,7 @@ def write_counts(ring, position, step, counts, first, sparse):
 
 @compiled
 def _write_other_forms(ring, position, step, counts, first, sparse, every):
-    """The rows of write_counts that are not 16 bytes behind a short step."""
+    """The slow path of write_counts: rows that are not a short step and 16 bytes."""
     filled = 0
     for k in range(16):
         filled += counts[first + k] != 0

@@ -1,4 +1,4 @@
-"""Checks that bytes are a summary of the query, and counts a summary's entries."""
+"""Checks that bytes are a summary of the query, and counts its entries that are not zero."""
 
 import numpy as np
 

@@ -1,12 +1,11 @@
-"""The step of a sliding window: expire, close, enter, answer. Every path of the core is made of it.
+"""The step of a sliding window: expire, close, enter, answer. Every path of the core uses it.
 
-Whoever closes a sub-window calls `make_room`, which expires what the window no longer covers, writes the summary there,
-and calls `enter_and_answer`. The callers are `push_counted` (windows counted in events), `step_open` (one sub-window,
-called from Python), `slide_keys` (many keys, core.kernels.keys) and `close_sorted` (raw values,
-core.kernels.paper.level2).
+To close a sub-window, a caller calls `make_room`, which expires what the window no longer covers, writes the summary
+there, and calls `enter_and_answer`. The callers are `push_counted` (windows counted in events), `step_open` (one
+sub-window, called from Python), `slide_keys` (many keys, core.kernels.keys) and `push_sorted` (raw values).
 
-`level` is the array of fine totals of queries that keep a fine part (core.kernels.paper), None for all others: Numba
-compiles the two apart, so that a query without a fine part neither compiles nor runs any of it.
+`level` is the array of fine totals for queries that keep a fine part (core.kernels.paper), None for all others. Numba
+compiles each case separately, so a query without a fine part neither compiles nor runs any of it.
 """
 
 import numpy as np
@@ -68,7 +67,7 @@ def expire_window(state, ring, words, level, number):
 
 @inlined
 def make_room(state, ring, words, level, number, need):
-    """Expire what sub-window `number` drives out, then return where its summary can begin; -1: the ring must grow."""
+    """Expire what sub-window `number` replaces; return where its summary can begin, or -1 if the ring must grow."""
     expire_window(state, ring, words, level, number)
     return find_room(state, words, need)
 
@@ -86,7 +85,7 @@ def enter_summary(state, halves, ring, words, level, start, closed_here):
 
 @inlined
 def answer(state, words, level, number, out, densities, row):
-    """Write the result of the window that ends with `number` into row `row`, if it owes one; returns the next row."""
+    """Write the result of the window that ends with `number` into row `row`, if it has one; returns the next row."""
     live = state[LIVE_SUMMARIES]
     if live == 0 or not (state[PARTIAL] or live == state[SUB_WINDOWS]):
         return row
@@ -195,7 +194,7 @@ def _open_room(state, table, level, plan, codes, ends):
 
 @inlined
 def _write_open(state, table, halves, ring, words, level, plan, codes, ends, band, start, number, entering):
-    """Write the summary of the open sub-window at `start` and forget its counts.
+    """Write the summary of the open sub-window at `start` and clear its counts.
 
     codes, ends
         With a fine part: its codes at the query's resolution (core.kernels.paper.parts).
@@ -241,7 +240,7 @@ def close_open(state, table, out, level, plan, codes, ends, number):
     need, band = _open_room(state, table, level, plan, codes, ends)
     if need > out.size:
         return np.int64(0), need
-    side = state[ROWS_SIDE]  # the burst detector goes on with the newest sub-window that entered
+    side = state[ROWS_SIDE]  # the burst detector still compares with the newest sub-window that entered
     _write_open(state, table, halves, out, words, level, plan, codes, ends, band, 0, number, False)
     state[ROWS_SIDE] = side
     return words[HEAD_LENGTH] & LENGTH_MASK, np.int64(0)
@@ -285,7 +284,7 @@ def count_open(state, table, bits, real):
 
 @compiled
 def merge_open(state, codes, numbers, domain, minimum, maximum):
-    """Accumulate of Level 1: add the counts of another place."""
+    """Accumulate of Level 1: add counts made elsewhere."""
     halves = state.view(np.int32)
     counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
     add_pairs(state, counts, codes, numbers, domain, minimum, maximum)
@@ -300,7 +299,7 @@ def list_open(state, codes, numbers):
 
 @compiled
 def forget_open(state):
-    """Forget the open sub-window's counts."""
+    """Clear the open sub-window's counts."""
     state[ROWS_SIDE] ^= 1
     clear_counts(state, fold_open(state, state.view(np.int32)))
     state[ROWS_SIDE] ^= 1

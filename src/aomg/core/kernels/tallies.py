@@ -22,7 +22,7 @@ from aomg.core.kernels.registers import (
 from aomg.core.kernels.sortable import U64, bits_of, double_of, double_of_key, key_of_double, round_down, round_up
 
 TALLY_HEAD = 17  # bytes: domain, minimum, maximum
-FEW = 48  # values of a group that are sorted rather than counted
+FEW = 48  # a group with at most this many values is sorted, which is faster than counting
 
 
 @inlined
@@ -98,7 +98,7 @@ def write_tallies(domain, minima, maxima, starts, codes, numbers, fine_starts, f
 
 @compiled
 def scatter(groups, bits, ends, grouped):
-    """Put the values of each group side by side, in their order; `ends` come as the groups' beginnings."""
+    """Order the values by group, keeping their order in it; `ends` holds the groups' starts when called."""
     for i in range(groups.size):
         group = groups[i]
         grouped[ends[group]] = bits[i]
@@ -132,7 +132,7 @@ def _few_codes(state, table, bits, first, last, real, codes):
 
 @inlined
 def _put_open(state, halves, counts, data, offset):
-    """Write the pairs of the open sub-window, and forget it; returns where they end."""
+    """Write the pairs of the open sub-window, and clear it; returns where they end."""
     state[ROWS_SIDE] ^= 1  # the newest sub-window's totals stay
     folded = fold_open(state, halves)
     side = fold_side(state)

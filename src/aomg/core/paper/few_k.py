@@ -1,12 +1,12 @@
-"""Few-k merging: the kept tail, its budget, top-k and sample-k merging, the certificate.
+"""Few-k merging: computes how many of the largest values a sub-window keeps, and which ones.
 
 The window's phi-quantile is its r-th largest value, r = floor(N (1 - phi)) + 1. Top-k merging reads it from the
-largest values of each sub-window; sample-k merging from every i-th of them. A sub-window knows only itself, so N is
-its own count times the number of sub-windows. Tails are kept as (code, count) pairs.
+largest values of each sub-window; sample-k merging from every i-th of them. A summary depends on its own sub-window
+alone, so N is its own count times the number of sub-windows. Tails are stored as (code, count) pairs.
 
 The certificate: if every list that was cut short ends at or below the merged answer, nothing above it is missing and
-the answer is exact. Without it the answer is still never above the exact value, which in turn is at most the larger
-of the answer and the highest end of a list that was cut short.
+the answer is exact. Otherwise the answer is still never above the exact value, and the exact value is at most the
+larger of the answer and the largest of the smallest values of lists that were cut short.
 """
 
 import math

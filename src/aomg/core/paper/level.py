@@ -1,8 +1,8 @@
-"""Level 2 of fine parts, as an array: builds it, and reports how much it keeps.
+"""Builds `level`, the array of Level 2 for fine parts, and reports its size.
 
-The array `level` (core.kernels.paper.registers) has the extremes of the live sub-windows' codes, sums without rounding
-for means and densities, and where in the live few-k lists and bands the last answer was. The lists themselves stay in
-the ring: what is merged moves a few places with each sub-window instead of being merged again.
+The array (core.kernels.paper.registers) has the extremes of the live sub-windows' codes, sums without rounding for
+means and densities, and the position of the last answer in the live few-k lists and bands. The lists themselves stay in
+the ring. They are not merged again: with each sub-window the position moves by a few places.
 """
 
 import numpy as np

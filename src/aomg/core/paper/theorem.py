@@ -1,4 +1,4 @@
-"""Theorem 1: the paper's bound of the mean's error.
+"""Computes the bound of Theorem 1: the paper's statistical bound of the mean's error.
 
 It says that Level 2's mean is within 2 z sqrt(phi (1 - phi)) / (sqrt(N) f) of the exact quantile with probability
 95 %, f being the density there, for independent sub-windows of one continuous distribution. The paper's z = 1.96

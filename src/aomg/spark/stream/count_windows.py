@@ -1,7 +1,7 @@
 """Closes windows counted in events on a stream, where the numbers of a key's events are its time.
 
-A sub-window of a key closes when all its numbers have arrived, or when a number has arrived that lies a whole window
-beyond its end: what is missing by then is given up. Sub-windows close in order. Events of closed ones are late.
+A sub-window of a key closes when all its numbers have arrived, or when a number a whole window beyond its end has
+arrived: the events that are missing then are given up. Sub-windows close in order. Events of closed ones are late.
 """
 
 from collections.abc import Sequence

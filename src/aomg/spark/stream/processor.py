@@ -1,9 +1,9 @@
 """Level 2 on a stream: a shard's state in Spark's state store, and when it emits windows.
 
-Each micro-batch brings tallies, and tells every shard the latest time of any event. Tallies wait, merged by sub-window,
+Each micro-batch has tallies, and every shard gets the latest time of any event. Tallies wait, merged by sub-window,
 until the watermark (that time minus the lateness) passes the sub-window's end; then it closes, for every key at once,
-in the micro-batch that brought the time. An event is late if its sub-window closed in an earlier micro-batch. Spark's
-own watermark would emit windows one micro-batch later, and all queries would share it; here each query has its own.
+in the same micro-batch. An event is late if its sub-window closed in an earlier micro-batch. Spark's own watermark
+would emit windows one micro-batch later, and all queries would share it; here each query has its own.
 
 The state of a shard:
 

@@ -82,7 +82,7 @@ def _middle_of_longest(state, words, level):
 def _largest_between(state, words, level, lowest, highest, rank):
     """The code of the rank-th largest value between the cursors; its code is from `lowest` to `highest`.
 
-    Splits all ranges at a code and goes on in the half that has the rank. The code is by turns one of theirs, which
+    Splits all ranges at a code and continues in the half that has the rank. The code is by turns one of theirs, which
     ends the search where values repeat, and the middle of what is possible, which bounds the number of turns.
     """
     turn = 0

@@ -1,4 +1,4 @@
-"""Level 2 at the query's own resolution: enters and expires fine parts, and works them into each result.
+"""Level 2 at the query's own resolution: enters and expires fine parts, and refines each result with them.
 
 Queries with raw values, more than three digits, few-k lists or no guarantee keep a fine part in every summary. Each
 result that the dense part has begun (core.kernels.answering) is refined from the live fine parts:
@@ -6,7 +6,7 @@ result that the dense part has begun (core.kernels.answering) is refined from th
 1. an answer that is certified exact wins: the band's certificate at full resolution, then top-k's;
 2. with a guarantee, the envelope's answer;
 3. without: sample-k while a burst is live, top-k where sub-windows are too small for the quantile, else Level 2's
-   mean. As the paper ran it, this order alone decides.
+   mean. In paper mode only this step applies.
 
 Every value is then moved into the interval that is proved for it.
 """
@@ -203,7 +203,7 @@ def leave_fine(state, words, level, start):
 
 @compiled
 def restart_level(state, level):
-    """Forget every live fine part, as if `level` were new; for a state that has nothing live. O(sub-windows)."""
+    """Drop every live fine part, as if `level` were new; for a state without live summaries. O(sub-windows)."""
     quantiles, room = state[QUANTILES], state[EXTREME_ROOM]
     level[WITHOUT_TOP] = level[LEVEL_TURNED] = 0
     for column in range(quantiles):
@@ -250,7 +250,7 @@ def _settle_extremes(state, level):
 
 @inlined
 def _are_small(state, level, column):
-    """The paper's rule: whether so few values of a sub-window are beyond the quantile that top-k answers."""
+    """The paper's rule: top-k answers if too few values of a sub-window are beyond the quantile."""
     events = float(level[PERIOD_EVENTS])
     if level[PERIOD_EVENTS] == 0:  # event time
         events = state[LIVE_COUNT] / state[LIVE_SUMMARIES]
@@ -286,7 +286,7 @@ def _refine_thresholds(state, level, out, domain):
 
 @compiled
 def answer_fine(state, words, level, out, densities):
-    """Work the live fine parts into the row `out` that compute_result has begun.
+    """Refine the row `out` of compute_result with the live fine parts.
 
     Without a guarantee, densities[column] gets what Theorem 1 needs, where the mean answers.
     """

@@ -1,7 +1,7 @@
 """Writes the fine part of a closing sub-window's summary: its values at the ranks of a plan.
 
-The sub-window is given by its codes in ascending order. With `ends` None each event has its code; else each code is
-there once, and its end is the number of events up to it. Numba compiles both ways apart.
+The input is the sub-window's codes in ascending order. If `ends` is None, there is one code per event; else each code
+occurs once, and its end is the number of events up to it. Numba compiles a version for each case.
 """
 
 import math

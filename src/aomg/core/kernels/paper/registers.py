@@ -6,7 +6,7 @@ Queries without a fine part have no such array (None). `core.paper.level` builds
 # registers: what is fixed with the query
 RESOLUTION, AS_PAPER, KEEPS_LISTS, KEEPS_BAND, TAILS, FIXED_WORDS = range(6)
 PERIOD_EVENTS, TOP_K_BELOW, LOWEST_CODE, HIGHEST_CODE = range(6, 10)
-# registers: live top lists that are empty, and when the stacks of extremes were turned last
+# registers: number of empty live top lists, and when the stacks of extremes were last turned
 WITHOUT_TOP, LEVEL_TURNED = range(10, 12)
 # registers: where the areas begin
 AT_COLUMN, AT_LIMIT, AT_DEPTH_SUM, AT_LIMBS, AT_SUM, AT_CODE_EXTREME, AT_BAND, AT_RANGE = range(12, 20)

@@ -88,7 +88,7 @@ class HealthView {
       ["Refused events", last || totals?.refused ? whole(totals.refused) : "–", totals?.refused && totals.events ? `${width(totals.refused / all)} of all; stored in quarantine` : ""],
       ["Spark state", health.state_bytes === null || health.state_bytes === undefined ? "–" : bytes(health.state_bytes), health.state_rows === null || health.state_rows === undefined ? "" : `${whole(health.state_rows)} rows`],
       ["Checkpoint", health.checkpoint_age_seconds === null || health.checkpoint_age_seconds === undefined ? "–" : `${duration(Math.round(health.checkpoint_age_seconds))} ago`, health.checkpoint_age_seconds === null || health.checkpoint_age_seconds === undefined ? "" : "a restart resumes from it"],
-      ["Undelivered notifications", last ? whole(undelivered) : "–", undelivered ? "the monitor retries" : ""],
+      ["Waiting notifications", last ? whole(undelivered) : "–", undelivered ? "in the outbox; the monitor retries" : ""],
       ["Page memory", bytes(server?.history_bytes), server?.most_bytes ? `${share(server.history_bytes / server.most_bytes)} of ${bytes(server.most_bytes)}; when full, the oldest windows are dropped` : ""],
       ["Viewers", whole(server?.viewers), server?.viewers === 1 ? "open page" : "open pages"],
     ];
@@ -98,7 +98,7 @@ class HealthView {
     if (live.status?.alerts === null) {
       return [
         element("h2", null, "Only a folder of results is served"),
-        element("p", null, "Events per second, micro-batches, late and refused events, state, checkpoint and undelivered notifications are stored elsewhere. To see them, serve the monitor's configuration:"),
+        element("p", null, "Events per second, micro-batches, late and refused events, state, checkpoint and waiting notifications are stored elsewhere. To see them, serve the monitor's configuration:"),
         element("p", null, element("code", null, "aomg web CONFIG.yaml")),
       ];
     }
@@ -112,7 +112,7 @@ class HealthView {
     this.refused.replaceChildren(element("h2", null, "Refused events by reason"), list(reasons, "Reason", "Events"));
     const waiting = Object.entries(health.undelivered ?? {});
     this.receivers.hidden = waiting.length === 0;
-    this.receivers.replaceChildren(element("h2", null, "Undelivered notifications by receiver"), list(waiting, "Receiver", "Notifications"));
+    this.receivers.replaceChildren(element("h2", null, "Waiting notifications by receiver"), list(waiting, "Receiver", "Notifications"));
   }
 
   async paint() {

@@ -67,7 +67,7 @@ export class KeyPage {
     this.showNothing();
     // the server's choice: the highest quantile, or else the first estimate
     const chosen = data.estimates.findLast((one) => unit(one.name) !== "share") ?? data.estimates[0];
-    const each = data.windows_per_point > 1 ? `Each point stands for ${data.windows_per_point} windows and shows the one with the highest ${chosen?.title ?? "value"}. ` : "";
+    const each = data.windows_per_point > 1 ? `Each point covers ${data.windows_per_point} windows and shows the one with the highest ${chosen?.title ?? "value"}. ` : "";
     this.note.replaceChildren(`${each}Drag to zoom in, double-click to show all, click a point to see its histogram. `, element("span", {class: "keyboard"}, "Keyboard: arrow keys move between points, + and − zoom, 0 shows all, Enter selects the point."));
     this.table.show(data, unit);
   }

@@ -50,7 +50,7 @@ export async function open(place, address) {
   };
 }
 
-// The parameters of the API that the address stands for.
+// The parameters of the API that correspond to the address.
 export function requestOf(address, query) {
   const sort = address.get("sort") || defaultSort(query);
   const request = {

@@ -288,7 +288,7 @@ def test_control_c_stops_it_and_removes_what_was_begun(tmp_path, format):
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert output.strip() == "stopped; nothing was left behind"
+    assert output.strip() == "stopped; no files were written"
     assert everything_in(tmp_path) == []
 
 

@@ -143,7 +143,7 @@ def _outcome(measurements: Measurements, scale: Scale, own: ValueSource | None) 
     patterns = {
         pattern: measurements[f"pattern-{pattern}"] for pattern in PATTERNS if f"pattern-{pattern}" in measurements
     }
-    plots = [_bars(measurements, scale, own)]
+    plots = [_bars(measurements, own)]
     findings = _findings(measurements, own)
     if patterns:
         tables.append(_pattern_table(patterns))
@@ -200,7 +200,7 @@ def _raised(own: ValueSource | None) -> int:
     return int(_size(own) * 0.001 + 1e-9) + 1
 
 
-def _bars(measurements: Measurements, scale: Scale, own: ValueSource | None) -> Plot:
+def _bars(measurements: Measurements, own: ValueSource | None) -> Plot:
     titles = [title for _, title, _ in _kinds()]
     series = [
         Series(

@@ -89,7 +89,7 @@ class Killed(BaseException):
 
 @contextmanager
 def dying(operation_number: int, torn: bool = False) -> Iterator[list[str]]:
-    """A process that dies before its operation number `operation_number` on the file system, from 0 on; nothing happens afterwards.
+    """A process that dies before the operation with this number on the file system, from 0 on; then nothing happens.
 
     Dying while a new file is brought to the disk, it may leave half of it (`torn`). Gives what was done.
     """

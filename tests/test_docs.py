@@ -168,3 +168,24 @@ def test_the_index_of_the_glossary_has_every_term_under_its_theme():
 def test_every_page_links_to_the_glossary(document):
     if document != "docs/glossary.md":
         assert re.search(r"\]\((?:docs/)?glossary\.md(?:#[\w-]+)?\)", (ROOT / document).read_text())
+
+
+def prose_of(text: str) -> str:
+    """Return a page with blanks for all that is not prose: code, headings, tables, pictures, bold words."""
+    text = re.sub(r"^```.*?^```$", lambda block: " " * len(block[0]), text, flags=re.MULTILINE | re.DOTALL)
+    for pattern in (r"^(?:#|\||!|    ).*$", r"`[^`\n]*`", r"\*\*[^*\n]*\*\*"):
+        text = re.sub(pattern, lambda part: " " * len(part[0]), text, flags=re.MULTILINE)
+    return text
+
+
+@pytest.mark.parametrize("document", ["README.md", *PAGES])
+def test_a_term_is_linked_where_a_page_uses_it_first(document):
+    if document == "docs/glossary.md":
+        return
+    prose, linked = prose_of((ROOT / document).read_text()), set()
+    for link in re.finditer(r"\[([^]]+)\]\(((?:docs/)?glossary\.md#[\w-]+)\)", prose):
+        term, target = link.groups()
+        if target not in linked:
+            before = re.sub(r"\[[^]]*\]\([^)]*\)", "", prose[: link.start()])
+            assert not re.search(rf"(?<![\w/.-]){re.escape(term)}(?![\w/-])", before, re.IGNORECASE), term
+        linked.add(target)

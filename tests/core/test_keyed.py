@@ -164,6 +164,7 @@ def slid_in_steps(query: Query, content: list[Row], stops: list[np.ndarray]) -> 
         due = [row for row in content if begin[row[0]] <= row[2] < stop[row[0]]]
         if live or due:
             closed.append(fleet.slide(rows_of(live + due), begin, stop))
+            fleet.sliding.check()
             live = [row for row in live + kept(closed[-1]) if row[2] >= stop[row[0]] - fleet.live_span]
         begin = stop
     return closed

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from aomg import Operator, Query
 from aomg.core.kernels import registers as r
+from aomg.core.kernels.paper.limbs import SUM_WORDS
+from aomg.core.kernels.paper.registers import AT_SUM
 
 START = np.datetime64("2026-03-01T00:00:00", "us")
 
@@ -72,6 +74,16 @@ def test_a_changed_word_is_noticed(register, offset):
     words = operator._state.words
     words[register if offset is None else int(words[register]) + offset] += 1
     with pytest.raises((AssertionError, IndexError)):
+        operator.check()
+
+
+def test_a_changed_total_of_fine_parts_is_noticed():
+    operator = Operator(Query.paper(3000, 1000, quantiles=(0.5, 0.99)))
+    operator.push(np.random.default_rng(1).lognormal(6.7, 1.0, 3500))
+    operator.check()
+    level = operator._sliding.level
+    level[int(level[AT_SUM]) + SUM_WORDS + 3] += 1
+    with pytest.raises(AssertionError):
         operator.check()
 
 

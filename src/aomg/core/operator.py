@@ -394,7 +394,7 @@ class Operator:
 
     def check(self) -> None:
         """Raise AssertionError if the state contradicts itself. For tests."""
-        self._state.check()
+        self._sliding.check()
 
 
 class _ResultRows:

@@ -27,7 +27,7 @@ from aomg.core.kernels.steps import (
     step_open,
 )
 from aomg.core.layout import DENSE_DIGITS
-from aomg.core.paper.level import move_lists, new_level, variables_of
+from aomg.core.paper.level import move_lists, new_level, totals_of, variables_of
 from aomg.core.paper.plan import plan_of
 from aomg.core.state import OperatorState
 from aomg.core.summary import checked_summary
@@ -102,6 +102,17 @@ class Sliding:
     def new_densities(self, size: int) -> Reals | None:
         """Room for what Theorem 1 needs of so many results."""
         return np.full((size, len(self.query.quantiles), 2), np.nan) if self.has_fine else None
+
+    def check(self) -> None:
+        """Raise AssertionError if the state contradicts itself, or the totals of fine parts the live summaries."""
+        self.state.check()
+        if self.level is None:
+            return
+        anew = Sliding(self.query)
+        for summary in self.state.summaries()[-self.state.live :] if self.state.live else []:
+            anew.enter(summary)
+        assert anew.level is not None
+        assert totals_of(self.query, self.level) == totals_of(self.query, anew.level)
 
     # -- operations --------------------------------------------------------------------------------------------------
 

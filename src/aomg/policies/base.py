@@ -4,6 +4,7 @@ A policy does not manage windows. `aomg.policies.windows` tells it when a sub-wi
 expires, and asks it for the quantiles of the live sub-windows.
 """
 
+import warnings
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -48,6 +49,12 @@ class Policy(ABC):
     def __init__(self, query: Query) -> None:
         self.query = query
         self.quantiles = QuantileRanks(query)
+
+    @property
+    def asked(self) -> QuantileRanks:
+        """Deprecated: the old name of `quantiles`."""
+        warnings.warn("Policy.asked is deprecated; write Policy.quantiles", DeprecationWarning, stacklevel=2)
+        return self.quantiles
 
     @abstractmethod
     def accumulate(self, values: Values) -> None:

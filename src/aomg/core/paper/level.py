@@ -14,6 +14,7 @@ from aomg.core.kernels.paper.lists import (
     ABOVE_ALL,
     BELOW_ALL,
     MERGED_CODE,
+    MERGED_TOTAL,
     MERGED_WORDS,
     SLOT_BELOW,
     SLOT_OFFSET,
@@ -36,6 +37,7 @@ from aomg.core.kernels.paper.registers import (
     BAND_WIDTH,
     COLUMN_BEYOND,
     COLUMN_HIGH,
+    COLUMN_UNKNOWN,
     COLUMN_WIDTH,
     DENSE,
     FIXED_WORDS,
@@ -44,6 +46,8 @@ from aomg.core.kernels.paper.registers import (
     KEEPS_LISTS,
     LEVEL_REGISTERS,
     LIMIT_CODE,
+    LIMIT_INSIDE,
+    LIMIT_UNDER,
     LIMIT_VALUE,
     LIMIT_WIDTH,
     LOWEST_CODE,
@@ -53,6 +57,7 @@ from aomg.core.kernels.paper.registers import (
     RESOLUTION,
     TAILS,
     TOP_K_BELOW,
+    WITHOUT_TOP,
 )
 from aomg.query import Query
 
@@ -122,6 +127,22 @@ def move_lists(level: Integers, slots: Integers, distances: Integers, room: int)
         level[level[AT_BAND] + BAND_WIDTH * slots + BAND_OFFSET] += distances
 
 
+def totals_of(query: Query, level: Integers) -> list[int]:
+    """Return what Level 2 adds up over the live fine parts; equal live summaries have equal totals."""
+    quantiles, tails = len(query.quantiles), int(level[TAILS])
+    columns = int(level[AT_COLUMN]) + COLUMN_WIDTH * np.arange(quantiles) + COLUMN_UNKNOWN
+    limits = int(level[AT_LIMIT]) + LIMIT_WIDTH * np.arange(len(query.thresholds))
+    depths = int(level[AT_DEPTH_SUM]) + np.arange(tails)
+    lists = np.arange(quantiles + tails) if level[KEEPS_LISTS] else np.arange(0)
+    merged = int(level[AT_MERGED]) + int(level[MERGED_WIDTH]) * lists + MERGED_TOTAL
+    places = [columns, limits + LIMIT_UNDER, limits + LIMIT_INSIDE, depths, merged]
+    return [
+        int(level[WITHOUT_TOP]),
+        *level[np.concatenate(places)].tolist(),
+        *(_sum(level, index) for index in range(2 * quantiles)),
+    ]
+
+
 def variables_of(query: Query, level: Integers, words: Integers, starts: list[int]) -> dict[str, int]:
     """Live scalars by part, of the summaries at `starts`. O(live summaries, and a sort of their lists)."""
     live, quantiles = len(starts), len(query.quantiles)
@@ -145,8 +166,13 @@ def variables_of(query: Query, level: Integers, words: Integers, starts: list[in
     }
 
 
+def _sum(level: Integers, index: int) -> int:
+    """A sum of doubles without rounding, in units of the smallest double."""
+    limbs = int(level[AT_SUM]) + SUM_WIDTH * index + SUM_WORDS
+    return sum(int(limb) << 32 * j for j, limb in enumerate(level[limbs : limbs + LIMBS]))
+
+
 def _sum_words(level: Integers, index: int) -> int:
     """64-bit words between the highest and the lowest bit of a sum."""
-    limbs = int(level[AT_SUM]) + SUM_WIDTH * index + SUM_WORDS
-    total = sum(int(limb) << 32 * j for j, limb in enumerate(level[limbs : limbs + LIMBS]))
+    total = _sum(level, index)
     return -(-(total.bit_length() - (total & -total).bit_length() + 1) // 64) if total else 0

@@ -1,4 +1,4 @@
-"""Defines an alert's change of state. The same change always gives the same record, with the same id."""
+"""Defines an alert's change of state. The same change always gives the same JSON object, with the same id."""
 
 import hashlib
 import json

@@ -405,9 +405,9 @@ def test_nothing_is_remembered_of_a_clean_stream():
         (
             {"inbound": [rows(5 * MINUTE, {"a": QUICK})]},
             7,
-            "ends at 1970-01-01T00:05:00Z; 1970-01-01T00:05:00Z was evaluated already",
+            "ends at 1970-01-01T00:05:00Z; 1970-01-01T00:05:00Z was already evaluated",
         ),
-        ({"inbound": [rows(4 * MINUTE, {"a": QUICK})]}, 7, "was evaluated already"),
+        ({"inbound": [rows(4 * MINUTE, {"a": QUICK})]}, 7, "was already evaluated"),
         ({"inbound": [rows(6 * MINUTE, {"a": QUICK})] * 2}, 7, "two windows"),
         (
             {"inbound": [rows(6 * MINUTE + 1, {"a": QUICK})]},
@@ -415,7 +415,7 @@ def test_nothing_is_remembered_of_a_clean_stream():
             "ends at 1970-01-01T00:06:00.000001Z, which is not a multiple of its period 1m",
         ),
         ({"inbound": [rows(6 * MINUTE, {"a": QUICK})]}, 5, "batch 5 follows batch 5"),
-        ({"else": []}, 7, "not a query of this judge"),
+        ({"else": []}, 7, "which no rule uses"),
     ],
 )
 def test_windows_that_were_judged_and_batches_out_of_order_are_refused(windows, batch, problem):

@@ -259,7 +259,7 @@ REFUSED = [
     (rule("counted.p99 > 1"), "query counted counts its windows in events; rules need windows of time"),
     (rule("inbound.p99 > 1", labels={"podset": "x"}), "the label 'podset' is in use"),
     (rule("inbound.p99 > 1", labels={"alertname": "x"}), "the label 'alertname' is in use"),
-    (rule("inbound.p99 > 1", labels={"by": "{{ $value }}"}), "only annotations may have templates"),
+    (rule("inbound.p99 > 1", labels={"by": "{{ $value }}"}), "only annotations may have placeholders"),
     (
         rule("inbound.p99 > 1", annotations={"a": "{{ $labels.rack }}"}),
         "unknown label in {{ $labels.rack }}; the labels are podset",

@@ -319,7 +319,7 @@ REFUSED = {
     "inbound.below_600 > 0.5": "add 600 to thresholds of inbound",
     "inbound.cuont > 3": "did you mean count?",
     "inbond.p99 > 3": "unknown query 'inbond' at character 1; did you mean inbound? there are inbound, load",
-    "inbound > 3": "'inbound' at character 1 is a query; write one of its columns",
+    "inbound > 3": "'inbound' at character 1 is a query; write one of its quantities",
     "load.p99 > 4ms": "'4ms' at character 12 is compared with load.p99, but the query load has no unit; add unit: us",
     "load.count > 4ms": "which is not a time; write a plain number",
     "inbound.p99 > load.p99": "inbound.p99 (in us) and load.p99 (without a unit) cannot be compared",

@@ -69,7 +69,7 @@ class Judge:
         """Evaluate a batch: all its window ends after the last evaluated one, and those between without rows.
 
         Returns the state after it, and the transitions, in the order of their ends. Raises OrderError if the batch or
-        one of its windows was evaluated already. Takes some array operations for each rule and window end, and some
+        one of its windows was already evaluated. Takes some array operations for each rule and window end, and some
         microseconds for each alert that is pending or firing.
         """
         if state.batch is not None and batch <= state.batch:
@@ -127,13 +127,13 @@ class Judge:
         by_end: dict[int, dict[str, WindowRows]] = {}
         for query, windows in rows.items():
             if query not in self.queries:
-                raise OrderError(f"there are rows of {query!r}, which is not a query of this judge")
+                raise OrderError(f"there are rows of {query!r}, which no rule uses")
             period = self.queries[query].query.period
             for window in windows:
                 if state.judged is not None and window.end <= state.judged:
                     raise OrderError(
                         f"a window of {query} ends at {time_text(window.end)}; "
-                        f"{time_text(state.judged)} was evaluated already"
+                        f"{time_text(state.judged)} was already evaluated"
                     )
                 if window.end % period:
                     raise OrderError(

@@ -42,7 +42,7 @@ def read(path: Path) -> Node:
     except FileNotFoundError:
         raise ConfigError("there is no such file; check the name and the folder") from None
     except IsADirectoryError:
-        raise ConfigError("this is a folder; name the file in it") from None
+        raise ConfigError("this is a folder; give a file in it") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"it cannot be read ({reason}); check its owner and permissions") from None

@@ -50,7 +50,7 @@ class Receiver:
     """Its key in the configuration."""
 
     identity: str
-    """What identifies it, without secrets: after a restart its undelivered alerts are found by this."""
+    """Identifies the receiver, without secrets: after a restart, its waiting alerts are found by it."""
 
     repeat_every: float | None = None
     """Seconds after which firing alerts are sent again; None for never."""

@@ -43,7 +43,7 @@ class CommandConfig(ReceiverConfig):
 
     kind = "command"
 
-    command: tuple[str, ...] = key(_command, help="a program and its arguments, which may have templates")
+    command: tuple[str, ...] = key(_command, help="a program and its arguments, which may have placeholders")
     timeout: int = key(attempt_timeout, 5_000_000, help=TIMEOUT_HELP)
 
     def build(self) -> "Command":

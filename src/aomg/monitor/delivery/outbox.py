@@ -259,4 +259,4 @@ def _follow(firing: dict[str, dict[str, Any]], alert: dict[str, Any]) -> None:
 
 
 def _damaged(file: Path) -> StateError:
-    return StateError(f"{file} is damaged; remove it (its undelivered alerts are lost) and start again")
+    return StateError(f"{file} is damaged; remove it (its waiting alerts are lost) and start again")

@@ -1,4 +1,4 @@
-"""Reads stored results: of a query, of some labels, of some time."""
+"""Reads stored results, filtered by query, labels and time."""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -88,7 +88,7 @@ def _rows(folder: Path, chosen: list[str], wanted: ds.Expression | None, columns
             return dataset.to_table(columns=columns or SCHEMA.names, filter=wanted)
         except FileNotFoundError:
             if not left:
-                raise ResultsError(f"files in {folder} were removed again and again while they were read") from None
+                raise ResultsError(f"files in {folder} kept disappearing while they were read; try again") from None
         except (OSError, pa.ArrowException) as error:
             raise ResultsError(f"results in {folder} cannot be read ({error}); move the damaged file away") from error
     raise AssertionError("unreachable")

@@ -110,7 +110,7 @@ class AlertConfig(RuleConfig):
             if name in key_names or name in RESERVED:
                 raise ConfigError(f"the label {name!r} is in use; choose another name")
             if "{{" in self.labels[name]:
-                raise ConfigError(f"the label {name!r} has a template; only annotations may have templates")
+                raise ConfigError(f"the label {name!r} has a placeholder; only annotations may have placeholders")
 
     def _template_name(
         self,

@@ -1,4 +1,4 @@
-"""Interval arithmetic and comparisons: quantities are intervals, conditions are three truths.
+"""Interval arithmetic and comparisons: a quantity is an interval; a condition is true, false or unknown.
 
 The exact value of a quantity lies in low..high; `value` is the estimate. Results are rounded outward, except between
 whole numbers up to 2^53, which are exact: the exact result always lies in the interval. Everything works on columns,

@@ -42,7 +42,7 @@ def resolve(text: str, queries: Mapping[str, QueryConfig], own: str | None, plac
         return _column(first, first, queries[own], place)
     if not parts:
         columns = ", ".join(columns_of(queries[first]))
-        raise ConfigError(f"{first!r}{place} is a query; write one of its columns, {first}.NAME: {columns}")
+        raise ConfigError(f"{first!r}{place} is a query; write one of its quantities, {first}.NAME: {columns}")
     if len(parts) == 2 and parts[1].isdigit():
         raise ConfigError(f"unknown name {text!r}{place}; write {first}.{parts[0]}_{parts[1]}")
     return _column(".".join(parts), text, queries[first], place)

@@ -88,7 +88,7 @@ class Monitor:
 
     @property
     def stopped(self) -> bool:
-        """Whether it was asked to end."""
+        """Whether a stop was requested."""
         return self._stop.is_set()
 
     @property

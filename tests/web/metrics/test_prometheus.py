@@ -355,7 +355,7 @@ def test_prometheus_scrapes_with_a_token_and_answers_with_the_same_values_and_th
         wait_for(ask, 'ALERTS{alertname="PodsetSwitchFault", alertstate="firing", podset="6"}')
         (fired,) = (one for one in ask("alerts")["alerts"] if one["labels"]["alertname"] == "PodsetSwitchFault")
         assert fired["state"] == "firing" and fired["labels"]["severity"] == "page"
-        assert fired["annotations"]["summary"] == "switch of podset 6 is faulty: p99 in is at least 4280 us"
+        assert fired["annotations"]["summary"] == "switch of podset 6 is faulty: inbound p99 is at least 4280 us"
 
         wait_for(ask, "rate(aomg_events_total[10s])")
         for name, title, expression in panels():

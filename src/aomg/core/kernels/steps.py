@@ -10,7 +10,7 @@ compiles each case separately, so a query without a fine part neither compiles n
 
 import numpy as np
 
-from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels._compile import compiled, copied, inlined
 from aomg.core.kernels.answering import compute_result
 from aomg.core.kernels.closing import close_dense, summary_room
 from aomg.core.kernels.counting import add_pairs, clear_open, count_chunk
@@ -55,7 +55,7 @@ def _expire_fine(state, ring, words, level, before):
         expire(state, ring, words, head_word(words, oldest, HEAD_NUMBER) + 1)
 
 
-@inlined
+@copied
 def expire_window(state, ring, words, level, number):
     """Expire every live summary that the window whose newest sub-window is `number` does not cover."""
     before = number - state[SUB_WINDOWS] + 1
@@ -65,14 +65,14 @@ def expire_window(state, ring, words, level, number):
         _expire_fine(state, ring, words, level, before)
 
 
-@inlined
+@copied
 def make_room(state, ring, words, level, number, need):
     """Expire what sub-window `number` replaces; return where its summary can begin, or -1 if the ring must grow."""
     expire_window(state, ring, words, level, number)
     return find_room(state, words, need)
 
 
-@inlined
+@copied
 def enter_summary(state, halves, ring, words, level, start, closed_here):
     """Enter the summary at `start`; `closed_here` says that it was closed in this state, which has its rows already."""
     previous = state[RING_NEWEST]
@@ -83,7 +83,7 @@ def enter_summary(state, halves, ring, words, level, start, closed_here):
         enter_fine(state, words, level, start, previous)
 
 
-@inlined
+@copied
 def answer(state, words, level, number, out, densities, row):
     """Write the result of the window that ends with `number` into row `row`, if it has one; returns the next row."""
     live = state[LIVE_SUMMARIES]
@@ -95,14 +95,14 @@ def answer(state, words, level, number, out, densities, row):
     return row + 1
 
 
-@inlined
+@copied
 def enter_and_answer(state, halves, ring, words, level, start, closed_here, out, densities, row):
     """Enter the summary at `start` and answer for its window; returns the next row of results."""
     enter_summary(state, halves, ring, words, level, start, closed_here)
     return answer(state, words, level, head_word(words, start, HEAD_NUMBER), out, densities, row)
 
 
-@inlined
+@copied
 def answer_idle(state, ring, words, level, number, stop, out, densities, row):
     """Answer for sub-windows without events, from `number` up to `stop`, while any summary is live.
 
@@ -175,13 +175,13 @@ def push_sorted(state, table, ring, level, plan, codes, lows, highs, domain, fir
     return codes.shape[0], row
 
 
-@inlined
+@copied
 def _is_only_sorted(state, level):
     """Whether open events are sorted and not counted: raw values without an envelope need no dense counts."""
     return state[HAS_ENVELOPE] == 0 and level[RESOLUTION] == RAW
 
 
-@inlined
+@copied
 def _open_room(state, table, level, plan, codes, ends):
     """Bytes that are enough for the summary of the open sub-window, and how many codes its fine band has."""
     if level is None:
@@ -192,7 +192,7 @@ def _open_room(state, table, level, plan, codes, ends):
     return summary_room(state) + plan[PLAN_ROOM] + 16 * band, band
 
 
-@inlined
+@copied
 def _write_open(state, table, halves, ring, words, level, plan, codes, ends, band, start, number, entering):
     """Write the summary of the open sub-window at `start` and clear its counts.
 

@@ -40,6 +40,7 @@ AREAS = (
             "peers": "core.peers",
             "threads": "core.threads",
             "few_k": "core.few_k",
+            "event_time": "core.event_time",
         },
     ),
     Area(

@@ -89,13 +89,14 @@ class TimedModel:
         return windows
 
     def advance(self, time: int) -> list[Window]:
-        self.latest = time if self.latest is None else max(self.latest, time)
         return self._reach(time)
 
     def finish(self) -> list[Window]:
-        if self.latest is None:
+        if self.watermark is None:
             return []
-        return self._close_before(self.latest // self.query.period + 1)
+        period = self.query.period
+        end = -(-self.watermark // period)  # what begins before the watermark is part of the stream
+        return self._close_before(end if self.latest is None else max(end, self.latest // period + 1))
 
     @property
     def open(self) -> int:

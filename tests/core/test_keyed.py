@@ -518,7 +518,7 @@ def wide_stream(size: int, keys: int, sub_windows: int) -> Events:
 
 def test_large_summaries_find_room():
     query = Query("100 s", "1 s", guarantee=0.005)
-    stream = wide_stream(60_000, 2, 700)
+    stream = wide_stream(450_000, 2, 200)  # with fewer events in each, summaries are lists of codes
     content, nowhere = stream.counts(query), np.zeros(2, np.int64)
     whole = KeyedWindows(query).slide(rows_of(content), nowhere, stream.ends)
     assert whole.summaries.data.size > 2 << 20
@@ -557,10 +557,10 @@ def test_long_idle_stretches_find_room_for_their_results():
 def test_many_small_sub_windows_find_room():
     query = Query("3 s", "1 s")
     random = np.random.default_rng(7)
-    values = random.integers(0, 10**6, 30_000)
-    stream = Events(300, [Batch(np.arange(30_000) % 300, random.integers(0, 40, 30_000), values)])
+    values = random.integers(0, 10**6, 80_000)
+    stream = Events(800, [Batch(np.arange(80_000) % 800, random.integers(0, 40, 80_000), values)])
     content = stream.counts(query, 2)
-    whole = KeyedWindows(query).slide(rows_of(content), np.zeros(300, np.int64), stream.ends)
+    whole = KeyedWindows(query).slide(rows_of(content), np.zeros(800, np.int64), stream.ends)
     assert whole.summaries.data.size > 1 << 20
-    for key in range(0, 300, 7):
+    for key in range(0, 800, 19):
         assert told([whole], key) == stream.alone(query, key)

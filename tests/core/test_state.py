@@ -90,6 +90,6 @@ def test_a_changed_total_of_fine_parts_is_noticed():
 def test_a_changed_summary_is_noticed():
     operator = operator_with_live_summaries()
     state = operator._state
-    state.head(int(state.live_starts()[1]))[r.HEAD_COUNT] += 1
+    state.ring.view(np.int64)[int(state.live_starts()[1]) // 8 + r.HEAD_COUNT] += 1
     with pytest.raises(AssertionError):
         operator.check()

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.kernels.registers import ACTIVE, DOMAIN_SHIFT, HEAD_LENGTH, HEAD_ROWS, HEAD_WORDS, INTEGERS, LENGTH_MASK
+from aomg.core.kernels.registers import ACTIVE, LIVE_WITH_REALS
+from aomg.core.kernels.ring import add_summary
 from aomg.core.kernels.sortable import EXACT_INTEGERS
 from aomg.core.kernels.soundness import summary_is_sound
 from aomg.core.kernels.sums import list_buckets
-from aomg.core.kernels.totals import accumulate
 from aomg.core.layout import new_words
 from aomg.errors import StateError
 from aomg.query import Query
@@ -49,15 +49,11 @@ def histogram(summaries: Iterable[bytes], query: Query) -> Histogram:
     if query.guarantee is None:
         raise StateError("a query without a guarantee keeps no bucket counts, so it has no histogram; add a guarantee")
     words = new_words(query)
-    rows_start = 8 * (HEAD_WORDS + len(query.quantiles) + 2 * len(query.thresholds))
-    only_integers = True
     for summary in summaries:
         content = np.frombuffer(summary, np.uint8).copy()
         if content.size % 8 or not summary_is_sound(words, content):
             raise _damaged()
-        head = content.view(np.int64)
-        only_integers &= int(head[HEAD_LENGTH]) >> DOMAIN_SHIFT == INTEGERS
-        accumulate(words, content, rows_start, int(head[HEAD_ROWS] & LENGTH_MASK), 0)
+        add_summary(words, content, content.view(np.int64), 0)
     room = 16 * int(words[ACTIVE])
     lows, highs, counts = np.empty(room), np.empty(room), np.empty(room, np.int64)
     size = list_buckets(words, lows, highs, counts)
@@ -68,7 +64,7 @@ def histogram(summaries: Iterable[bytes], query: Query) -> Histogram:
     # to the code that begins nearest below it, in magnitude.
     np.maximum(lows[1:], highs[:-1], out=lows[1:], where=highs[1:] <= 0)
     np.minimum(highs[:-1], lows[1:], out=highs[:-1], where=lows[:-1] >= 0)
-    if only_integers:  # [4000, 4050) rather than [3999.9999999999995, 4049.9999999999995), and [0, 1) for zero
+    if words[LIVE_WITH_REALS] == 0:  # only integers: [4000, 4050), not [3999.9999999999995, 4049.9999999999995)
         lows = np.where(np.abs(lows) < EXACT_INTEGERS, np.ceil(lows), lows)
         highs = np.where(np.abs(highs) < EXACT_INTEGERS, np.ceil(highs), highs)
     return Histogram(lows, highs, counts)

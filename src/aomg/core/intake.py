@@ -15,6 +15,7 @@ from aomg.errors import InputError
 
 _LONGEST = 1 << 63
 _FURTHEST = 1 << 61  # microseconds: 73,000 years either way
+_TICKS = {("us", 1): 1, ("ns", 1): 1_000}
 _PER_UNIT = {
     "us": 1,
     "ms": 1_000,
@@ -135,6 +136,20 @@ def times_of(data: Any, size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
     present[present] = real
     micros[present] = exact
     return micros, present
+
+
+def ticks_of(data: Any, size: int) -> tuple[npt.NDArray[np.int64], int] | None:
+    """Times as they are, if they are microseconds or nanoseconds since 1970, and how many ticks a microsecond has.
+
+    Costs nothing: times that are none (NaT) or too far away are among them. None if times have to be converted.
+    """
+    array, valid = _as_array(data, "times")
+    if valid is not None or array.size != size or array.dtype.kind != "M":
+        return None
+    per_microsecond = _TICKS.get(np.datetime_data(array.dtype))
+    if per_microsecond is None:
+        return None
+    return np.ascontiguousarray(array).view(np.int64), per_microsecond
 
 
 def time_of(moment: Any) -> int:

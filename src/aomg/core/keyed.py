@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.core.counts import Counts
+from aomg.core.kernels.heads import LIST_COUNT_MASK, LISTED, ONE_VALUE
 from aomg.core.kernels.keys import (
     DONE,
     INDEX_FLAG,
@@ -37,7 +38,7 @@ from aomg.core.kernels.keys import (
     slide_keys,
 )
 from aomg.core.kernels.registers import HEAD_COUNT, HEAD_MAXIMUM, HEAD_MINIMUM, NONE
-from aomg.core.kernels.sums import SUM_ROOM, sum_keys
+from aomg.core.kernels.sums import S_NEED, S_START, S_WRITTEN, SUMMING, sum_keys
 from aomg.core.sliding import Sliding
 from aomg.core.tally import counts_of
 from aomg.query import Query
@@ -69,8 +70,10 @@ class KeyRows:
     def heads(self) -> tuple[Integers, Reals, Reals]:
         """Events, minimum and maximum of each row, which must all be summaries."""
         words, starts = self.data.view(np.int64), self.offsets[:-1] // 8
-        counts, minima, maxima = (words[starts + word] for word in (HEAD_COUNT, HEAD_MINIMUM, HEAD_MAXIMUM))
-        return counts, minima.view(np.float64), maxima.view(np.float64)
+        counts, maxima = words[starts + HEAD_COUNT], starts + HEAD_MAXIMUM
+        maxima = np.where(counts & (LISTED | ONE_VALUE) == LISTED | ONE_VALUE, starts + HEAD_MINIMUM, maxima)
+        counts = np.where(counts & LISTED, counts & LIST_COUNT_MASK, counts)
+        return counts, words[starts + HEAD_MINIMUM].view(np.float64), words[maxima].view(np.float64)
 
     def arrays(self) -> RowArrays:
         """The rows as the kernels take them."""
@@ -109,10 +112,14 @@ class KeyedWindows:
         They stand in for the summaries in any `slide` in which none of these expires.
         """
         size, bytes_ = rows.keys.size, int(rows.offsets[-1] - rows.offsets[0])
-        data = np.empty(SUM_ROOM * bytes_, np.uint8)
+        data = np.empty(-(-bytes_ // 8) * 8 + _FIRST_BYTES, np.uint8)
         index = np.zeros((size + 1, INDEX_WIDTH), np.int64)
-        sums = sum_keys(self.sliding.state.words, rows.arrays(), data, index)
-        return _indexed(index[:sums], int(index[sums, INDEX_START]), data, copy=True)
+        progress = np.zeros(SUMMING, np.int64)
+        while not sum_keys(self.sliding.state.words, rows.arrays(), data, index, progress):
+            more = max(data.size, -(-int(progress[S_NEED]) // 8) * 8)
+            data = np.concatenate([data, np.empty(more, np.uint8)])
+        sums = int(progress[S_WRITTEN])
+        return _indexed(index[:sums], int(progress[S_START]), data, copy=True)
 
     def slide(
         self, rows: KeyRows, live_to: Integers, ends: Integers, answering: bool = True, listing: bool = True

@@ -14,12 +14,14 @@ import numpy.typing as npt
 
 from aomg.core.certainty import EXTRA, Z, kept_guarantee, partition
 from aomg.core.kernels.bursts import DEPTH_WIDTH
+from aomg.core.kernels.code_lists import MOST_PAIRS
 from aomg.core.kernels.codes import DECADES, LOWEST_DECADE, TABLE_REACH, cell_of_double, code_of_cell
 from aomg.core.kernels.counting import clear_open
 from aomg.core.kernels.folds import FOLD_WIDTH
 from aomg.core.kernels.ranks import PHI_COLUMN, PHI_DENOMINATOR, PHI_NUMERATOR, PHI_WIDTH
 from aomg.core.kernels.registers import (
     AT_ACTIVE,
+    AT_BAND,
     AT_COUNTS,
     AT_DECADE,
     AT_DEPTH,
@@ -27,7 +29,9 @@ from aomg.core.kernels.registers import (
     AT_FINE,
     AT_FIRST,
     AT_FOLD,
+    AT_HEAD,
     AT_LEAD,
+    AT_PAIRS,
     AT_PHI,
     AT_PLACE,
     AT_SCRATCH,
@@ -44,8 +48,10 @@ from aomg.core.kernels.registers import (
     GUARANTEE,
     HALF_PLACES,
     HAS_ENVELOPE,
+    HEAD_WORDS,
     LAST_BURST,
     LAST_RELEASE,
+    LISTS_CODES,
     NEWEST_NUMBER,
     NONE,
     PARTIAL,
@@ -71,6 +77,12 @@ _FREE_GUARANTEE = 0.02  # the geometry of a query that asks for none
 def dense_digits(query: Query) -> int:
     """Digits of the codes that are counted in an array."""
     return DENSE_DIGITS if query.digits is None else min(query.digits, DENSE_DIGITS)
+
+
+def keeps_fine(query: Query) -> bool:
+    """Whether summaries have a fine part (core.summary)."""
+    has_fine_codes = query.digits is None or query.digits > DENSE_DIGITS
+    return query.guarantee is None or query.keeps_lists or has_fine_codes
 
 
 def geometry_guarantee(query: Query) -> float:
@@ -139,6 +151,9 @@ def new_words(query: Query) -> Integers:
         (AT_FIRST, 16 * per_decade),
         (AT_SLOTS, 16 * per_decade),
         (AT_SCRATCH, 24),
+        (AT_PAIRS, 2 * MOST_PAIRS),
+        (AT_HEAD, HEAD_WORDS + quantiles + 2 * thresholds),
+        (AT_BAND, 2 * quantiles),
         (AT_PLACE, places),
         (AT_DECADE, half),
         (AT_ACTIVE, places + 1),
@@ -160,6 +175,7 @@ def new_words(query: Query) -> Integers:
     state[QUANTILES], state[THRESHOLDS], state[DEPTHS] = quantiles, thresholds, len(depths)
     state[PARTIAL], state[BAND_Z], state[BAND_EXTRA] = query.partial, Z, EXTRA
     state[HAS_ENVELOPE] = query.guarantee is not None
+    state[LISTS_CODES] = query.guarantee is not None and not keeps_fine(query)
     state[EXTREME_ROOM] = room
     reals = state.view(np.float64)
     reals[GUARANTEE] = kept_guarantee(digits, guarantee)

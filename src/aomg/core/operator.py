@@ -2,17 +2,21 @@
 
 The paper's four operations are InitialState (core.layout.new_words), Accumulate (events at Level 1, summaries at Level
 2), Deaccumulate (summaries only) and ComputeResult (a summary when a sub-window closes, then a result). All paths use
-the same step (core.kernels.steps). Windows counted in events run it in one compiled loop if the query needs only dense
-codes, or for whole sub-windows of raw values without a guarantee. All others close one sub-window at a time here.
+the same step (core.kernels.steps). Queries that need only dense codes run it in one compiled loop, in windows counted
+in events and in event time (core.arrivals), and so do whole sub-windows of raw values without a guarantee. All others
+close one sub-window at a time here.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from aomg.core.arrivals import NEVER, NO_ARRIVALS, Arrivals, Clock, arrivals
 from aomg.core.counts import Counts, FineCounts, merge_pairs
-from aomg.core.intake import time_of, times_of, values_of
+from aomg.core.intake import ticks_of, time_of, times_of, values_of
+from aomg.core.kernels.arrivals import RUN_NUMBER, are_finite
 from aomg.core.kernels.closing import summary_room
 from aomg.core.kernels.counting import note_open
 from aomg.core.kernels.registers import BOTH, INTEGERS, NOTHING, REALS
@@ -20,7 +24,7 @@ from aomg.core.kernels.sortable import EXACT_INTEGERS, key_of_double, round_down
 from aomg.core.kernels.soundness import count_entries
 from aomg.core.kernels.steps import count_open, forget_open, push_counted
 from aomg.core.sliding import Sliding, extreme_keys
-from aomg.core.snapshot import NEVER, pack, unpack
+from aomg.core.snapshot import last_end, pack, unpack
 from aomg.errors import FinishedError, InputError, StateError
 from aomg.query import Query
 from aomg.result import Results
@@ -92,15 +96,17 @@ class Operator:
         """Live scalars by what they are for."""
         query, live = self.query, self._state.live
         entries = np.zeros(2, np.int64)  # of envelope rows and band rows
+        lists = 0
         for start in self._state.live_starts().tolist():
             count_entries(self._state.words, self._state.ring, start, entries)
+            lists += self._state.is_listed(start)
         # dense counts beside fine ones, without an envelope, hold the same events again, only to find extremes
         dense = 0 if self._fine is not None and query.guarantee is None else 2
         waiting = [(self._state.open_pairs()[0].size, self._fine.variables if self._fine is not None else 0)]
         waiting += [(counts.codes.size, 2 * counts.fine_codes.size) for counts in self._waiting.values()]
         parts = {
             "open sub-windows": sum(dense * codes + fine for codes, fine in waiting),
-            "summaries": live * (2 + len(query.quantiles) + 2 * len(query.thresholds)),
+            "summaries": 2 * live + (live - lists) * (len(query.quantiles) + 2 * len(query.thresholds)),
             "envelope": 2 * int(entries[0]),
             "band": 2 * int(entries[1]),
         }
@@ -198,9 +204,33 @@ class Operator:
         return values
 
     def _push_timed(self, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None, times: Any) -> Results:
-        """Sort events into their sub-windows, then close what time has passed."""
+        """Assign events to their sub-windows, then close what time has passed."""
         size = values.size if valid is None else valid.size
-        micros, present = times_of(times, size)
+        clock = Clock(self.query.period, self.query.lateness, self._watermark, self._latest)
+        usable = valid is None and (values.dtype is _INTEGER or are_finite(values.view(_INTEGER)))
+        ticks = ticks_of(times, size) if usable else None
+        events = arrivals(values, ticks[0], clock, ticks[1]) if ticks is not None else None
+        if events is None:  # something is null, not finite, or not a time in microseconds or nanoseconds
+            values, micros = self._usable(values, valid, *times_of(times, size))
+            self._nulls += size - values.size
+            events = arrivals(values, micros, clock)
+            assert events is not None
+        rows = _ResultRows(self._sliding)
+        if values.size:
+            self._late += events.late
+            self._latest = events.latest
+            self._watermark = max(self._watermark, self._latest - self.query.lateness)
+            self._take(events, self._watermark // self.query.period, rows)
+        return rows.results()
+
+    @staticmethod
+    def _usable(
+        values: npt.NDArray[Any],
+        valid: npt.NDArray[np.bool_] | None,
+        micros: Integers,
+        present: npt.NDArray[np.bool_],
+    ) -> tuple[npt.NDArray[Any], Integers]:
+        """Values and times of the events that have both; `values` has those that are valid."""
         usable = present.copy()
         if valid is not None:
             usable &= valid
@@ -211,54 +241,38 @@ class Operator:
             finite = np.isfinite(values)
             usable[usable] = finite
             values = values[finite]
-        self._nulls += size - values.size
-        micros = micros[usable]
-        rows = _ResultRows(self._sliding)
-        if values.size == 0:
-            return rows.results()
-        numbers = micros // self.query.period
-        # an event is late if the latest time before it had closed its sub-window, however pushes are cut
-        reached = np.maximum.accumulate(np.concatenate([[self._latest], micros]))
-        watermarks = np.where(reached[:-1] == NEVER, NEVER, reached[:-1] - self.query.lateness)
-        late = (numbers + 1) * self.query.period <= np.maximum(watermarks, self._watermark)
-        if late.any():
-            self._late += int(late.sum())
-            values, numbers = values[~late], numbers[~late]
-        self._latest = int(reached[-1])
-        self._watermark = max(self._watermark, self._latest - self.query.lateness)
-        if np.any(numbers[1:] < numbers[:-1]):
-            order = np.argsort(numbers, kind="stable")
-            values, numbers = values[order], numbers[order]
-        starts = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1))
-        for number, part in zip(numbers[starts], np.split(values, starts[1:]), strict=numbers.size > 0):
-            self._activate_sub_window(int(number))
-            self._count(part)
-        self._close_passed(self._watermark // self.query.period, rows)
-        return rows.results()
+        return values, micros[usable]
 
     def advance(self, time: Any) -> Results:
-        """Advance the watermark: no event before `time` will arrive. Closes every sub-window that ends by then."""
+        """Advance the watermark: no event before `time` will arrive. Closes every sub-window that ends by then.
+
+        Only sub-windows that begin before `time` are part of the stream: `finish` emits no window for a later one,
+        unless it has events.
+        """
         if self._finished:
             raise FinishedError("this operator has finished its stream; create a new one for the next stream")
         if self.query.counted:
             raise InputError("this query's windows are counted in events; advance() is for windows in event time")
         moment = time_of(time)
         rows = _ResultRows(self._sliding)
-        self._latest = max(self._latest, moment)
         self._watermark = max(self._watermark, moment)
-        self._close_passed(self._watermark // self.query.period, rows)
+        self._take(NO_ARRIVALS, self._watermark // self.query.period, rows)
         return rows.results()
 
     def finish(self) -> Results:
-        """End the stream: close the open sub-windows, up to that of the latest time, and return their results."""
+        """End the stream: close the open sub-windows and return their results.
+
+        In event time the last result is that of the latest event's sub-window, or of the last one that begins before
+        the time of `advance`, if that is later.
+        """
         if self._finished:
             raise FinishedError("this operator has already finished its stream; create a new one for the next stream")
         rows = _ResultRows(self._sliding)
         if self.query.counted:
             if self._state.open_events and not self.query.as_paper:
                 self._close(self._state.open_number, rows)
-        elif self._latest != NEVER:
-            self._close_passed(self._latest // self.query.period + 1, rows)
+        elif self._watermark != NEVER:
+            self._take(NO_ARRIVALS, last_end(self.query, self._latest, self._watermark), rows)
         self._finished = True
         return rows.results()
 
@@ -290,13 +304,83 @@ class Operator:
         low, high = (int(key_of_double(end)) for end in (round_down(int(values.min())), round_up(int(values.max()))))
         state.widen_open(INTEGERS if domain in (NOTHING, INTEGERS) else BOTH, low, high)
 
+    def _take(self, events: Arrivals, stop: int, rows: "_ResultRows") -> None:
+        """Count events; close every sub-window whose number is below `stop`, in order.
+
+        Idle sub-windows answer while any summary is live.
+        """
+        runs = events.runs
+        first_open = int(np.searchsorted(runs[:, RUN_NUMBER], stop))
+        if stop > self._closed_to:
+            self._close_runs(events, runs[:first_open], self._open_below(stop), rows)
+            if self._closed_to != NEVER:
+                rows.add(*self._sliding.answer_empty(self._closed_to, stop))
+            self._closed_to = stop
+        open_runs = runs[first_open:]
+        starts = np.flatnonzero(np.diff(open_runs[:, RUN_NUMBER], prepend=NEVER))
+        for first, last in itertools.pairwise([*starts.tolist(), len(open_runs)]):
+            self._activate_sub_window(int(open_runs[first, RUN_NUMBER]))
+            self._count_runs(events, open_runs[first:last])
+
+    def _open_below(self, stop: int) -> list[int]:
+        """Numbers below `stop` of the sub-windows that have open counts, in order."""
+        numbers = [number for number in self._waiting if number < stop]
+        if self._active_number is not None and self._active_number < stop:
+            numbers.append(self._active_number)
+        return sorted(numbers)
+
+    def _close_runs(self, events: Arrivals, runs: Integers, opened: list[int], rows: "_ResultRows") -> None:
+        """Count runs and close their sub-windows, and those in `opened`, which have counts already, in order."""
+        if not (opened or len(runs)):
+            return
+        bounds = np.searchsorted(runs[:, RUN_NUMBER], opened).tolist()
+        first = opened[0] if opened else None
+        if self._active_number != first or (bounds and bounds[0] > 0):
+            self._set_aside()
+        previous = 0
+        for number, bound in zip([None, *opened], [*bounds, len(runs)], strict=True):
+            if number is not None:
+                self._activate_sub_window(number)
+            elif bound == 0:
+                continue
+            self._step_through(events, runs[previous:bound], rows)
+            self._active_number = None
+            previous = bound
+
+    def _step_through(self, events: Arrivals, runs: Integers, rows: "_ResultRows") -> None:
+        """Count and close sub-windows, the one in the state first; no other has counts."""
+        if self._sliding.has_fine:
+            numbers = runs[:, RUN_NUMBER]
+            opened = [] if self._active_number is None else [self._active_number]
+            for number in np.unique(np.concatenate([numbers, np.array(opened, np.int64)])).tolist():
+                first, last = np.searchsorted(numbers, (number, number + 1)).tolist()
+                self._active_number = number
+                self._count_runs(events, runs[first:last])
+                if self._closed_to != NEVER:
+                    rows.add(*self._sliding.answer_empty(self._closed_to, number))
+                self._close(number, rows)
+                self._closed_to = number + 1
+            return
+        result_rows, self._closed_to = self._sliding.close_runs(events, runs, self._active_number, self._closed_to)
+        rows.add(result_rows, None)
+
+    def _count_runs(self, events: Arrivals, runs: Integers) -> None:
+        """Accumulate of Level 1: count runs of the sub-window that is in the state."""
+        for start, end, _ in runs.tolist():
+            self._count(events.run(start, end))
+
+    def _set_aside(self) -> None:
+        """Store the counts of the sub-window that is in the state elsewhere."""
+        if self._active_number is not None:
+            self._waiting[self._active_number] = self._open_counts()
+            self._forget_open()
+            self._active_number = None
+
     def _activate_sub_window(self, number: int) -> None:
         """Move an open sub-window's counts into the state, and store those that are there elsewhere."""
         if self._active_number == number:
             return
-        if self._active_number is not None:
-            self._waiting[self._active_number] = self._open_counts()
-            self._forget_open()
+        self._set_aside()
         self._active_number = number
         counts = self._waiting.pop(number, None)
         if counts is not None:
@@ -337,22 +421,6 @@ class Operator:
         else:
             rows.add(*self._sliding.step(number, *self._fine.ordered()))
             self._fine.clear()
-
-    def _close_passed(self, end: int, rows: "_ResultRows") -> None:
-        """Close, in order, every sub-window whose number is below `end`; idle ones answer while any is live."""
-        while True:
-            waiting = set(self._waiting) if self._active_number is None else {*self._waiting, self._active_number}
-            following = min((number for number in waiting if number < end), default=None)
-            stop = end if following is None else following
-            if self._closed_to != NEVER and self._closed_to < stop:
-                rows.add(*self._sliding.answer_empty(self._closed_to, stop))
-            if following is None:
-                self._closed_to = max(self._closed_to, end)
-                return
-            self._activate_sub_window(following)
-            self._close(following, rows)
-            self._active_number = None
-            self._closed_to = following + 1
 
     # -- saving -----------------------------------------------------------------------------------------------------
 

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.kernels.registers import HEAD_WORDS
 from aomg.core.kernels.soundness import summary_is_sound
 from aomg.core.kernels.sums import recast
 from aomg.core.sliding import Sliding
 from aomg.errors import StateError
 from aomg.query import Query
+
+_FIRST_BYTES = 1 << 16
 
 
 def refuse_unlike(stored: Query, requested: Query) -> None:
@@ -69,8 +70,7 @@ class Recast:
     def check(self, summary: bytes) -> None:
         """Raise StateError if these bytes are not a summary of the stored query."""
         content = np.frombuffer(summary, np.uint8).copy()
-        sound = content.size >= 8 * HEAD_WORDS and content.size % 8 == 0
-        if not sound or not summary_is_sound(self._stored.state.words, content):
+        if content.size % 8 or not summary_is_sound(self._stored.state.words, content):
             raise StateError("a summary is damaged or of another query; compute the summaries again from the events")
 
     def __call__(self, summaries: Sequence[bytes]) -> bytes:
@@ -85,11 +85,10 @@ class Recast:
         data = np.frombuffer(b"".join(summaries), np.uint8).copy()
         lengths = [len(summary) for summary in summaries]
         starts: npt.NDArray[np.int64] = np.cumsum([0, *lengths[:-1]], dtype=np.int64)
-        out = np.empty(self._room(data.size), np.uint8)
-        size = recast(self._requested.state.words, data, starts, *self._counts, self._columns, self._limits, out)
+        out = np.empty(_FIRST_BYTES, np.uint8)
+        state, arguments = self._requested.state.words, (*self._counts, self._columns, self._limits)
+        size = int(recast(state, data, starts, *arguments, out))
+        if size < 0:  # the bytes that it needs
+            out = np.empty(-(size // 8) * 8, np.uint8)
+            size = int(recast(state, data, starts, *arguments, out))
         return out[:size].tobytes()
-
-    def _room(self, size: int) -> int:
-        """Bytes that are enough: a row takes at least three, and at most 70."""
-        words = HEAD_WORDS + len(self._requested.query.quantiles) + 2 * len(self._requested.query.thresholds)
-        return 8 * words + 24 * size + 1024

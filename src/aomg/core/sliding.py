@@ -10,23 +10,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from aomg.core.arrivals import Arrivals
 from aomg.core.codes import Codec, DenseCodec, DigitsCodec, RawCodec
 from aomg.core.counts import Counts
 from aomg.core.kernels.counting import note_open
 from aomg.core.kernels.paper.parts import head_bytes
 from aomg.core.kernels.paper.plans import PLAN_ROOM
-from aomg.core.kernels.registers import HEAD_NUMBER, INTEGERS, REALS
+from aomg.core.kernels.registers import HEAD_NUMBER, INTEGERS, NONE, REALS
 from aomg.core.kernels.sortable import EXACT_INTEGERS, key_of_double, round_down, round_up
 from aomg.core.kernels.steps import (
+    ALL_TAKEN,
+    NO_ROOM,
+    T_CLOSED_TO,
+    T_NEED,
+    T_OPEN,
+    T_ROWS,
+    TIMED,
     answer_empty,
     close_open,
     enter_foreign,
     expire_before,
     merge_open,
+    push_runs,
     push_sorted,
     step_open,
 )
-from aomg.core.layout import DENSE_DIGITS
+from aomg.core.layout import DENSE_DIGITS, keeps_fine
 from aomg.core.paper.level import move_lists, new_level, totals_of, variables_of
 from aomg.core.paper.plan import plan_of
 from aomg.core.state import OperatorState
@@ -73,8 +82,7 @@ class Sliding:
             self.codec = RawCodec()
         elif query.digits > DENSE_DIGITS:
             self.codec = DigitsCodec(query.digits)
-        fine = query.guarantee is None or query.keeps_lists or self.has_fine_codes
-        self.level = new_level(query, self.codec) if fine else None
+        self.level = new_level(query, self.codec) if keeps_fine(query) else None
         self.counts_dense = query.guarantee is not None or query.digits is not None
         self.columns = row_width(query)
 
@@ -215,6 +223,31 @@ class Sliding:
             if closed == sub_windows:
                 return rows[:results], densities[:results]
             self.grow(int(head_bytes(state.words) + plan[PLAN_ROOM]))
+
+    def close_runs(self, events: Arrivals, runs: Integers, number: int | None, closed_to: int) -> tuple[Integers, int]:
+        """Take the step for runs of events, in one compiled loop: only without a fine part.
+
+        number
+            The sub-window that has counts in the state already, which is the first; None if there is none.
+        closed_to
+            Up to where sub-windows have closed: idle ones from here on answer while any summary is live.
+
+        Returns the rows of results, and up to where sub-windows have closed now.
+        """
+        progress = np.zeros(TIMED, np.int64)
+        progress[T_OPEN] = NONE if number is None else number
+        progress[T_CLOSED_TO] = closed_to
+        rows = np.empty((len(runs) + 1, self.columns), np.int64)
+        bits, moved, real = events.values.view(np.int64), events.moved.view(np.int64), events.values.dtype == np.float64
+        while True:
+            state = self.state
+            status = push_runs(state.words, state.table, state.ring, bits, moved, real, runs, progress, rows)
+            if status == ALL_TAKEN:
+                return rows[: progress[T_ROWS]], int(progress[T_CLOSED_TO])
+            if status == NO_ROOM:
+                self.grow(int(progress[T_NEED]))
+            else:
+                rows = np.concatenate([rows, np.empty_like(rows)])
 
     def enter(self, summary: bytes) -> None:
         """Enter a summary that was closed elsewhere. Raises StateError if it is not one of this query."""

@@ -17,8 +17,8 @@ import struct
 import numpy as np
 import numpy.typing as npt
 
+from aomg.core.arrivals import NEVER
 from aomg.core.counts import Counts
-from aomg.core.kernels.registers import NONE
 from aomg.core.sliding import Sliding
 from aomg.errors import StateError
 from aomg.query import Query
@@ -29,7 +29,6 @@ MAGIC, VERSION = b"AOMG", 1
 _HEAD = struct.Struct("<4sHH16s16s")
 _LARGEST = 1 << 31
 _FURTHEST = 1 << 61
-NEVER = int(NONE)  # a time that has not come
 
 
 def _checksum(content: bytes) -> bytes:
@@ -96,12 +95,20 @@ def _registers_are_sound(query: Query, registers: list[int]) -> bool:
     if not (0 <= number < _FURTHEST and 0 <= refused < _FURTHEST and 0 <= late < _FURTHEST and finished in (0, 1)):
         return False
     times = (latest, watermark, closed_to)
-    if query.counted or NEVER in times:
+    if query.counted or watermark == NEVER:
         return all(time == NEVER for time in times) and (query.counted or number == 0)
-    passed = watermark // query.period
-    if finished and closed_to == max(latest // query.period + 1, passed):
-        passed = closed_to
-    return -_FURTHEST < watermark <= latest < _FURTHEST and closed_to == passed
+    end = last_end(query, latest, watermark) if finished else watermark // query.period
+    in_reach = (latest == NEVER or -_FURTHEST < latest < _FURTHEST) and -_FURTHEST < watermark < _FURTHEST
+    return in_reach and closed_to == end
+
+
+def last_end(query: Query, latest: int, watermark: int) -> int:
+    """Return up to which number sub-windows close when the stream ends.
+
+    Those that begin before the watermark are part of the stream, and that of the latest event.
+    """
+    end = -(-watermark // query.period)
+    return int(end if latest == NEVER else max(end, latest // query.period + 1))
 
 
 def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[list[int], list[bytes], dict[int, Counts]]:

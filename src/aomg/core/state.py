@@ -11,10 +11,11 @@ import numpy.typing as npt
 from aomg.core.kernels import registers as r
 from aomg.core.kernels.extremes import extreme_of
 from aomg.core.kernels.folds import touched_supers
-from aomg.core.kernels.ring import summary_starts
+from aomg.core.kernels.heads import is_listed, length_of
+from aomg.core.kernels.ring import add_summary, summary_starts
 from aomg.core.kernels.sortable import double_of_key, key_of_double
 from aomg.core.kernels.steps import list_open
-from aomg.core.kernels.totals import accumulate
+from aomg.core.kernels.totals import open_head
 from aomg.core.layout import dense_digits, geometry_guarantee, new_words, table_of
 from aomg.query import Query
 
@@ -122,8 +123,16 @@ class OperatorState:
         return starts[: summary_starts(self.words, self.ring, starts)]
 
     def head(self, start: int) -> Integers:
-        """The fixed words of the summary at `start`, to read or to write."""
-        return self.ring[start : start + 8 * r.HEAD_WORDS].view(np.int64)
+        """A copy of the head of the summary at `start`: that of a list of codes as it would be with rows."""
+        ring_words = self.ring.view(np.int64)
+        size = r.HEAD_WORDS + len(self._query.quantiles) + 2 * len(self._query.thresholds)
+        if open_head(self.words, self.ring, ring_words, start, True) >= 0:
+            return self._area(self.words, r.AT_HEAD, None)[:size].copy()
+        return ring_words[start // 8 : start // 8 + size].copy()
+
+    def is_listed(self, start: int) -> bool:
+        """Whether the summary at `start` is a list of codes."""
+        return bool(is_listed(self.ring.view(np.int64), start))
 
     def summaries(self) -> list[bytes]:
         """The bytes of the summaries, in the order of `summary_starts`."""
@@ -141,7 +150,7 @@ class OperatorState:
         return slots
 
     def _length(self, start: int) -> int:
-        return int(self.head(start)[r.HEAD_LENGTH] & r.LENGTH_MASK)
+        return int(length_of(self.ring.view(np.int64), start))
 
     def grow(self, need: int) -> None:
         """Give the ring at least twice its room, and `need` bytes more than its summaries take."""
@@ -211,19 +220,16 @@ class OperatorState:
     def _check_totals(self) -> None:
         """The sliding totals are those of the live summaries added up anew, and nothing else."""
         anew = new_words(self._query)
-        fixed = r.HEAD_WORDS + len(self._query.quantiles)
-        limits = np.zeros(2 * len(self._query.thresholds), np.int64)
         for start in self.live_starts().tolist():
-            rows = int(self.head(start)[r.HEAD_ROWS])
-            accumulate(anew, self.ring, start + 8 * (fixed + limits.size), rows & int(r.LENGTH_MASK), rows >> 32)
-            limits += self.ring[start + 8 * fixed : start + 8 * (fixed + limits.size)].view(np.int64)
+            add_summary(anew, self.ring, self.ring.view(np.int64), start)
         for areas in ((r.AT_TOTAL, r.AT_SUPER_TOTAL), (r.AT_SUPER_TOTAL, r.AT_FINE), (r.AT_FINE, None)):
             same = np.array_equal(self._area(self.words, *areas), self._area(anew, *areas))
             assert same, "sliding totals are the sums of the live summaries"
         ours, theirs = self._active_supers(self.words), self._active_supers(anew)
         assert np.array_equal(ours, theirs) and np.all(ours[1:] > ours[:-1]), "active supers are those with counts"
-        start = int(self.words[r.AT_THRESHOLD]) + limits.size
-        assert np.array_equal(self.words[start : start + limits.size], limits)
+        limits = 4 * len(self._query.thresholds)
+        ours, theirs = (self._area(words, r.AT_THRESHOLD, None)[:limits] for words in (self.words, anew))
+        assert np.array_equal(ours, theirs)
 
     @staticmethod
     def _area(words: Integers, first: int, after: int | None) -> Integers:
@@ -237,8 +243,7 @@ class OperatorState:
         words, quantiles = self.words, len(self._query.quantiles)
         if self.live == 0 or words[r.ENTERED] - self.live + 1 >= words[r.TURNED]:
             return  # the stacks will be rebuilt before they are read
-        head_bytes = 8 * (r.HEAD_WORDS + quantiles)
-        heads = [self.ring[start : start + head_bytes].view(np.int64) for start in self.live_starts().tolist()]
+        heads = [self.head(start) for start in self.live_starts().tolist()]
         lows = [int(key_of_double(float(head.view(np.float64)[r.HEAD_MINIMUM]))) for head in heads]
         highs = [int(key_of_double(float(head.view(np.float64)[r.HEAD_MAXIMUM]))) for head in heads]
         assert extreme_of(words, 2 * quantiles) == max(highs)

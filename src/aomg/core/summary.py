@@ -1,6 +1,21 @@
 """Defines the bytes of a summary, which is what remains of a closed sub-window, and checks them.
 
-A summary is a record of 8-byte words and rows of small counts, little-endian, padded to 8 bytes:
+A summary has one of two forms, little-endian, padded to 8 bytes. The form depends on the counts and the query alone.
+
+A *list of codes* has every code of a sub-window with few of them: at most 256 events, at most 32 a super (up to 1,024),
+or any number of events in at most 16 buckets. Queries with a fine part (below) have none.
+
+==================  ===========================================================================================
+number              the sub-window's number (start / period)
+count               its events (31 bits); above them the length in bytes (24 bits), what it holds (2 bits: reals,
+                    integers or both), and two flags: a list (bit 58), one value (bit 59)
+minimum, maximum    doubles, rounded outward where longs exceed 2^53; only the minimum if both are one value
+pairs               for each code in ascending order twice the distance from the one before (less one; the first
+                    from -1), plus one if it occurs more than once: then its count less two follows; numbers in
+                    seven bits a byte, lowest first
+==================  ===========================================================================================
+
+*Rows* are a record of 8-byte words and rows of small counts:
 
 ==================  ===========================================================================================
 number, count       the sub-window's number (start / period) and its events
@@ -16,8 +31,9 @@ fine part           what queries with raw values, more than three digits, few-k 
 ==================  ===========================================================================================
 
 A row begins with two bytes: the distance from the row before (14 bits; 16383 means that 4 bytes with the distance
-follow) and the form of its counts: 0 for up to five bytes of (position, count) nibbles behind their number, 1, 2 and 3
-for one, two and four planes of 16 bytes.
+follow) and the form of its counts: 0 for up to seven bytes of (position, count) nibbles behind their number, or eight
+bytes of nibbles behind a 16 (the first eight counts in their low halves); 1, 2 and 3 for one, two and four planes of 16
+bytes.
 
 The fine part is at the query's own resolution (a code is a raw value's sortable key, or has four to six digits):
 
@@ -39,6 +55,7 @@ A summary is a function of its sub-window's counts, its number and the query. Eq
 import numpy as np
 import numpy.typing as npt
 
+from aomg.core.kernels.heads import is_listed
 from aomg.core.kernels.paper.soundness import fine_is_sound
 from aomg.core.kernels.registers import HEAD_COUNT, HEAD_FINE
 from aomg.core.kernels.soundness import summary_is_sound
@@ -53,7 +70,7 @@ def checked_summary(state: Integers, level: Integers | None, summary: bytes) -> 
     if content.size % 8 or not summary_is_sound(state, content):
         raise StateError("a summary is damaged or of another query; start again from the events")
     words = content.view(np.int64)
-    fine = int(words[HEAD_FINE])
+    fine = 0 if is_listed(words, 0) else int(words[HEAD_FINE])
     if (fine != 0) != (level is not None):
         raise StateError("a summary is of another query; start again from the events")
     if level is not None and not fine_is_sound(state, level, words[fine // 8 :], int(words[HEAD_COUNT])):

@@ -3,6 +3,17 @@
 import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.active_supers import activate_super
+from aomg.core.kernels.code_lists import (
+    ALWAYS_LISTED,
+    LIST_HEAD_ROOM,
+    PAIR_ROOM,
+    derive_head,
+    is_few,
+    list_open_pairs,
+    shift_list,
+    write_list,
+)
 from aomg.core.kernels.codes import place_of
 from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, clear_counts, fold_open, fold_side, touched_supers
 from aomg.core.kernels.lanes import add_halves, filled_mask, find_upwards, lowest_bit
@@ -26,6 +37,7 @@ from aomg.core.kernels.registers import (
     HEAD_NUMBER,
     HEAD_ROWS,
     HEAD_WORDS,
+    LISTS_CODES,
     NEWEST_ROWS,
     OPEN_DOMAIN,
     OPEN_MAXIMUM,
@@ -34,24 +46,39 @@ from aomg.core.kernels.registers import (
     ROWS_SIDE,
     THRESHOLDS,
 )
-from aomg.core.kernels.rows import SPARSE_FROM, write_counts
+from aomg.core.kernels.rows import SPARSE_FROM, write_band_counts, write_counts
 from aomg.core.kernels.sortable import bits_of, double_of_key
-from aomg.core.kernels.totals import activate_super
 
 
 @inlined
 def summary_room(state):
     """Bytes that are enough for the summary of the open sub-window."""
+    if state[LISTS_CODES] and state[FILLED] <= ALWAYS_LISTED:
+        return (LIST_HEAD_ROOM + PAIR_ROOM * state[FILLED] + 7) & ~7
     fixed = 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]) + 16
     return fixed + touched_supers(state) * (70 + 16 * 70)
+
+
+@compiled
+def _close_list(state, halves, counts, ring, words, start, number, folded, entering):
+    """Write the folded sub-window as a list of codes, and clear its counts; returns the length in bytes."""
+    count, domain = state[FILLED], state[OPEN_DOMAIN]
+    pairs = list_open_pairs(state, halves, counts, folded)
+    minimum, maximum = bits_of(double_of_key(state[OPEN_MINIMUM])), bits_of(double_of_key(state[OPEN_MAXIMUM]))
+    length = write_list(state, ring, words, start, number, count, minimum, maximum, domain, pairs)
+    if entering:
+        derive_head(state, words, start, pairs, True)
+        shift_list(state, pairs, count, 1, False)
+    clear_counts(state, folded)
+    return length
 
 
 @compiled
 def close_dense(state, halves, counts, ring, words, start, number, entering):
     """ComputeResult of Level 1: write the open sub-window's summary at `start` and clear its counts.
 
-    Pure: a function of the counts, the number and the query. Returns the length in bytes. `entering` adds its rows
-    to the sliding totals at the same time, as `accumulate` would from the bytes.
+    Pure: a function of the counts, the number and the query. Returns the length in bytes. `entering` adds it to the
+    sliding totals at the same time, as `accumulate` would from the bytes, and derives the head of a list.
     """
     quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
     at_total, at_super_total, at_fine = state[AT_TOTAL], state[AT_SUPER_TOTAL], state[AT_FINE]
@@ -59,6 +86,8 @@ def close_dense(state, halves, counts, ring, words, start, number, entering):
     state[ROWS_SIDE] ^= 1
     folded = fold_open(state, halves)
     state[NEWEST_ROWS + state[ROWS_SIDE]] = folded
+    if state[LISTS_CODES] and is_few(state, halves, folded, count):
+        return _close_list(state, halves, counts, ring, words, start, number, folded, entering)
     side = fold_side(state)
     ids, super_sums = side + FOLD_ID * state[HALF_PLACES], side + FOLD_SUM * state[HALF_PLACES]
     sums = halves[2 * side : 2 * side + folded * 16]
@@ -133,7 +162,7 @@ def close_dense(state, halves, counts, ring, words, start, number, entering):
                 b = lowest_bit(filled)
                 filled &= filled - 1
                 where = (super_ << 4) | b
-                end = write_counts(ring, end, where - band_before, counts, cells + 16 * b, sparse)
+                end = write_band_counts(ring, end, where - band_before, counts, cells + 16 * b, sparse)
                 if entering:
                     add_halves(state, at_fine + cells + 16 * b, counts, cells + 16 * b)
                 band_before = where

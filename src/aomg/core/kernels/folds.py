@@ -3,8 +3,6 @@
 The close of a sub-window and the burst detector read these totals.
 """
 
-import numpy as np
-
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.codes import LOWEST_DECADE, place_of
 from aomg.core.kernels.counting import clear_open
@@ -12,24 +10,16 @@ from aomg.core.kernels.lanes import clear_super, fold_rows
 from aomg.core.kernels.registers import (
     AT_COUNTS,
     AT_FOLD,
-    AT_SCRATCH,
     HALF_PLACES,
     HAS_ZERO,
-    HEAD_ROWS,
-    HEAD_WORDS,
-    LENGTH_MASK,
     NEGATIVE_FAR,
     NEGATIVE_NEAR,
-    NEWEST_ROWS,
     POSITIVE_FAR,
     POSITIVE_NEAR,
-    QUANTILES,
     ROWS_SIDE,
     SUPERS_PER_DECADE,
-    THRESHOLDS,
     ZERO_SUPER,
 )
-from aomg.core.kernels.rows import read_row, read_step
 
 FOLD_ID, FOLD_SUM, FOLD_WIDTH = 16, 18, 20  # a side: counts of each super, then its number, then its sum
 
@@ -105,24 +95,3 @@ def clear_counts(state, folded):
         first = state[AT_COUNTS] + place_of(state, state[ids + i]) * 128
         clear_super(state, first)
     clear_open(state)
-
-
-@compiled
-def unfold(state, halves, ring, words, start):
-    """Restore the newest bucket totals from the envelope rows of the summary at `start`."""
-    state[ROWS_SIDE] ^= 1
-    side = fold_side(state)
-    size = HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]
-    where = start + 8 * size
-    rows = words[(start >> 3) + HEAD_ROWS] & LENGTH_MASK
-    scratch = state[AT_SCRATCH]
-    super_ = np.int64(0)
-    for i in range(rows):
-        step, form, where = read_step(ring, where)
-        super_ += step
-        added, where = read_row(ring, where, form, state, scratch)
-        for k in range(16):
-            halves[2 * side + 16 * i + k] = state[scratch + k]
-        state[side + FOLD_ID * state[HALF_PLACES] + i] = super_
-        state[side + FOLD_SUM * state[HALF_PLACES] + i] = added
-    state[NEWEST_ROWS + state[ROWS_SIDE]] = rows

@@ -7,7 +7,7 @@ import numpy as np
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.closing import close_dense, summary_room
 from aomg.core.kernels.codes import place_of
-from aomg.core.kernels.folds import unfold
+from aomg.core.kernels.heads import head_word
 from aomg.core.kernels.paper.level2 import restart_level
 from aomg.core.kernels.registers import (
     ACTIVE,
@@ -34,11 +34,11 @@ from aomg.core.kernels.registers import (
     SCORE,
     THRESHOLDS,
 )
-from aomg.core.kernels.ring import find_room, head_word, join_newest
+from aomg.core.kernels.ring import add_summary, find_room, join_newest, unfold
 from aomg.core.kernels.sortable import bits_of
 from aomg.core.kernels.steps import answer_idle, enter_and_answer, enter_summary, make_room
-from aomg.core.kernels.tallies import add_tally, get_word
-from aomg.core.kernels.totals import accumulate, apply_head
+from aomg.core.kernels.tallies import add_tally
+from aomg.core.kernels.varints import get_word
 
 # kinds of rows: a live summary, a tally of a sub-window, or the summary of one that closed elsewhere
 ROW_LIVE, ROW_TALLY, ROW_SUMMARY = range(3)
@@ -105,8 +105,7 @@ def _copy_summary(ring, start, data, first, length):
 @inlined
 def _rejoin(state, ring, words, start, flag):
     """Enter a summary that has entered before: the burst detector's decision of then is stored."""
-    where, envelope_rows, band_rows = apply_head(state, words, start, 1)
-    accumulate(state, ring, where, envelope_rows, band_rows)
+    add_summary(state, ring, words, start)
     if flag > 0:
         state[LAST_BURST] = head_word(words, start, HEAD_NUMBER)
     elif flag < 0:
@@ -120,8 +119,7 @@ def _rejoin_sum(state, ring, words, start, data, tail):
 
     To the extremes it is as many summaries as it is of, each as wide as all of them.
     """
-    where, envelope_rows, band_rows = apply_head(state, words, start, 1)
-    accumulate(state, ring, where, envelope_rows, band_rows)
+    add_summary(state, ring, words, start)
     summaries = get_word(data, tail)
     state[LIVE_SUMMARIES] += summaries - 1
     state[LAST_BURST] = max(state[LAST_BURST], get_word(data, tail + 8))

@@ -150,13 +150,18 @@ def add_halves(typing_context, words, index, halves, first):
     return types.void(words, types.int64, halves, types.int64), generate
 
 
-def _generate_row_update(operation):
+def _generate_row_update(operation, nibbles=False):
     def generate(context, builder, signature, arguments):
         words, index, ring, where = arguments
         byte, word = ir.IntType(8), ir.IntType(64)
-        source, _ = _vector_at(context, builder, signature.args[2], ring, where, byte, 16)
+        source, half_row = _vector_at(context, builder, signature.args[2], ring, where, byte, 8 if nibbles else 16)
         target, _ = _vector_at(context, builder, signature.args[0], words, index, word, 16)
         bytes_ = builder.load(source, align=1)
+        if nibbles:
+            low = builder.and_(bytes_, ir.Constant(half_row, [15] * 8))
+            high = builder.lshr(bytes_, ir.Constant(half_row, [4] * 8))
+            both = ir.Constant(ir.VectorType(ir.IntType(32), 16), list(range(16)))
+            bytes_ = builder.shuffle_vector(low, high, both)
         wide = builder.zext(bytes_, ir.VectorType(word, 16))
         builder.store(getattr(builder, operation)(builder.load(target, align=8), wide), target, align=8)
         short = builder.zext(bytes_, ir.VectorType(ir.IntType(16), 16))
@@ -181,6 +186,27 @@ def pack_row(typing_context, counts, first, ring, where):
 
 
 @intrinsic
+def pack_nibbles(typing_context, counts, first, ring, where):
+    """ring[where:where+8] = counts[first:first+16], which are below 16: the first eight in the low halves of bytes."""
+
+    def generate(context, builder, signature, arguments):
+        counts, first, ring, where = arguments
+        byte = ir.IntType(8)
+        source, _ = _vector_at(context, builder, signature.args[0], counts, first, ir.IntType(32), 16)
+        target, _ = _vector_at(context, builder, signature.args[2], ring, where, byte, 8)
+        row = builder.trunc(builder.load(source, align=4), ir.VectorType(byte, 16))
+        low, high = (
+            builder.shuffle_vector(row, row, ir.Constant(ir.VectorType(ir.IntType(32), 8), list(range(i, i + 8))))
+            for i in (0, 8)
+        )
+        four = ir.Constant(ir.VectorType(byte, 8), [4] * 8)
+        builder.store(builder.or_(low, builder.shl(high, four)), target, align=1)
+        return context.get_dummy_value()
+
+    return types.void(counts, types.int64, ring, types.int64), generate
+
+
+@intrinsic
 def add_bytes(typing_context, words, index, ring, where):
     """words[index:index+16] += ring[where:where+16]; returns the sum of what was added."""
     return types.int64(words, types.int64, ring, types.int64), _generate_row_update("add")
@@ -190,6 +216,18 @@ def add_bytes(typing_context, words, index, ring, where):
 def subtract_bytes(typing_context, words, index, ring, where):
     """words[index:index+16] -= ring[where:where+16]; returns the sum of what was subtracted."""
     return types.int64(words, types.int64, ring, types.int64), _generate_row_update("sub")
+
+
+@intrinsic
+def add_nibbles(typing_context, words, index, ring, where):
+    """words[index:index+16] += what `pack_nibbles` wrote to ring[where:where+8]; returns the sum of what was added."""
+    return types.int64(words, types.int64, ring, types.int64), _generate_row_update("add", nibbles=True)
+
+
+@intrinsic
+def subtract_nibbles(typing_context, words, index, ring, where):
+    """words[index:index+16] -= what `pack_nibbles` wrote to ring[where:where+8]; returns the sum."""
+    return types.int64(words, types.int64, ring, types.int64), _generate_row_update("sub", nibbles=True)
 
 
 @intrinsic

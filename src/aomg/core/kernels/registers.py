@@ -12,7 +12,7 @@ SUPERS_PER_DECADE, ZERO_SUPER, HALF_PLACES, DIGITS = 0, 1, 2, 3
 PERIOD, SUB_WINDOWS, QUANTILES, THRESHOLDS = 4, 5, 6, 7
 PARTIAL, BAND_Z, BAND_EXTRA, DEPTHS = 8, 9, 10, 11
 GUARANTEE, BURST_EFFECT = 12, 13  # doubles, by their bits
-HAS_ENVELOPE = 15
+LISTS_CODES, HAS_ENVELOPE = 14, 15  # whether summaries of few codes are lists
 # registers: where the areas of the state begin
 AT_PHI, AT_DEPTH, AT_THRESHOLD, AT_LEAD, AT_FIRST, AT_SLOTS = 16, 17, 18, 19, 20, 21
 AT_COUNTS, AT_TOTAL, AT_SUPER_TOTAL, AT_FINE, AT_ACTIVE = 22, 23, 24, 25, 26
@@ -28,7 +28,9 @@ LAST_BURST, LAST_RELEASE, SCORE, FLAG = 53, 54, 55, 56
 # registers: more areas (scratch of one call, places and decades of supers), and which of the two sides of AT_FOLD
 # has the newest sub-window's rows; NEWEST_ROWS is two registers, how many rows each side has
 AT_SCRATCH, AT_PLACE, AT_DECADE, ROWS_SIDE, NEWEST_ROWS = 57, 58, 59, 60, 61
-REGISTERS = 64
+# registers: areas of the list of codes that is being written or read (core.kernels.code_lists)
+AT_PAIRS, AT_HEAD, AT_BAND = 63, 64, 65
+REGISTERS = 72
 # what kinds of numbers a sub-window or a window holds
 REALS, INTEGERS, BOTH, NOTHING = 0, 1, 2, 3
 NONE = np.int64(-(2**62))  # a register that says "there is none"

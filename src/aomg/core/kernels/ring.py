@@ -4,52 +4,53 @@ import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.bursts import compare_tails
+from aomg.core.kernels.code_lists import read_list, unfold_list
 from aomg.core.kernels.extremes import push_extreme
+from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, fold_side
+from aomg.core.kernels.heads import LEAST_WORDS, count_of, head_word, is_listed, length_of
 from aomg.core.kernels.lanes import prefetch
 from aomg.core.kernels.registers import (
+    AT_SCRATCH,
     CODE_MASK,
     CODE_SHIFT,
     ENTERED,
     FLAG,
+    HALF_PLACES,
     HAS_ENVELOPE,
     HEAD_COUNT,
-    HEAD_LENGTH,
     HEAD_MAXIMUM,
     HEAD_MINIMUM,
     HEAD_NUMBER,
+    HEAD_ROWS,
     HEAD_WORDS,
     LAST_BURST,
     LAST_RELEASE,
     LENGTH_MASK,
     LIVE_SUMMARIES,
     NEWEST_NUMBER,
+    NEWEST_ROWS,
     QUANTILES,
     RING_BEFORE,
     RING_END,
     RING_NEWEST,
     RING_OLDEST,
+    ROWS_SIDE,
     SCORE,
     SUB_WINDOWS,
     THRESHOLDS,
 )
+from aomg.core.kernels.rows import read_row, read_step
 from aomg.core.kernels.sortable import bits_of, double_of, key_of_double
-from aomg.core.kernels.totals import accumulate, apply_head, deaccumulate
+from aomg.core.kernels.totals import accumulate, apply_head, deaccumulate, head_of, open_head
 
 COLD_FROM, COLD_BYTES = 1000, 1024  # with more live summaries, the next one to expire is not in the CPU's cache
 
 
 @inlined
-def head_word(words, start, word):
-    """One word of the head of the summary at `start`."""
-    return words[(start >> 3) + word]
-
-
-@inlined
 def next_record(state, words, start):
     """Where the summary after the one at `start` begins."""
-    size = HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]
-    start += head_word(words, start, HEAD_LENGTH) & LENGTH_MASK
-    if start + 8 * size > 8 * words.size or head_word(words, start, HEAD_COUNT) == 0:
+    start += length_of(words, start)
+    if start + 8 * LEAST_WORDS > 8 * words.size or head_word(words, start, HEAD_COUNT) == 0:
         return np.int64(0)
     return start
 
@@ -66,7 +67,7 @@ def find_room(state, words, need):
         if end + need <= 8 * words.size:
             return end
         if need < first:
-            if end + 8 * HEAD_WORDS <= 8 * words.size:
+            if end + 8 * LEAST_WORDS <= 8 * words.size:
                 words[(end >> 3) + HEAD_COUNT] = 0
             return np.int64(0)
     elif end + need < first:
@@ -92,16 +93,20 @@ def expire(state, ring, words, before):
 
 @inlined
 def enter(state, halves, ring, words, start, added):
-    """Accumulate the summary at `start` as the newest of the window; `added` says that its rows are in the totals."""
-    head = words[start >> 3 : (start >> 3) + HEAD_WORDS]
-    number = head[HEAD_NUMBER]
+    """Accumulate the summary at `start` as the newest of the window.
+
+    `added` says that it was closed here: its counts are in the totals, and its head is derived.
+    """
     newest = state[RING_NEWEST]
-    where, envelope_rows, band_rows = apply_head(state, words, start, 1)
     if not added:
-        accumulate(state, ring, where, envelope_rows, band_rows)
+        add_summary(state, ring, words, start)
+    head = head_of(state, words, start)
+    number = head[HEAD_NUMBER]
+    if added:
+        apply_head(state, head, 1)
     state[SCORE], state[FLAG] = bits_of(0.0), 0
     if newest >= 0 and state[HAS_ENVELOPE] and head_word(words, newest, HEAD_NUMBER) >= number - state[SUB_WINDOWS]:
-        compare_tails(state, halves, head[HEAD_COUNT], head_word(words, newest, HEAD_COUNT))
+        compare_tails(state, halves, head[HEAD_COUNT], count_of(words, newest))
         if state[FLAG] > 0:
             state[LAST_BURST] = number
         elif state[FLAG] < 0:
@@ -110,10 +115,18 @@ def enter(state, halves, ring, words, start, added):
 
 
 @inlined
+def add_summary(state, ring, words, start):
+    """Accumulate of Level 2: add the summary at `start` to the sliding totals and to what is known of the window."""
+    pairs = open_head(state, ring, words, start, True)
+    apply_head(state, head_of(state, words, start), 1)
+    accumulate(state, ring, words, start, pairs, False)
+
+
+@inlined
 def join_newest(state, words, start):
-    """Note the extremes of the summary at `start`, and that it is the newest."""
+    """Note the extremes of the summary at `start`, whose head is derived, and that it is the newest."""
     quantiles = state[QUANTILES]
-    head = words[start >> 3 : (start >> 3) + HEAD_WORDS + quantiles]
+    head = head_of(state, words, start)
     state[ENTERED] += 1
     for q in range(quantiles):
         push_extreme(state, 2 * q, head[HEAD_WORDS + q] >> CODE_SHIFT)
@@ -124,7 +137,31 @@ def join_newest(state, words, start):
     state[RING_NEWEST] = start
     if state[RING_OLDEST] < 0:
         state[RING_OLDEST] = start
-    state[RING_END] = start + (head[HEAD_LENGTH] & LENGTH_MASK)
+    state[RING_END] = start + length_of(words, start)
+
+
+@compiled
+def unfold(state, halves, ring, words, start):
+    """Restore the newest bucket totals from the summary at `start`."""
+    state[ROWS_SIDE] ^= 1
+    if is_listed(words, start):
+        unfold_list(state, halves, read_list(state, ring, words, start))
+        return
+    side = fold_side(state)
+    size = HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]
+    where = start + 8 * size
+    rows = words[(start >> 3) + HEAD_ROWS] & LENGTH_MASK
+    scratch = state[AT_SCRATCH]
+    super_ = np.int64(0)
+    for i in range(rows):
+        step, form, where = read_step(ring, where)
+        super_ += step
+        added, where = read_row(ring, where, form, state, scratch)
+        for k in range(16):
+            halves[2 * side + 16 * i + k] = state[scratch + k]
+        state[side + FOLD_ID * state[HALF_PLACES] + i] = super_
+        state[side + FOLD_SUM * state[HALF_PLACES] + i] = added
+    state[NEWEST_ROWS + state[ROWS_SIDE]] = rows
 
 
 @compiled

@@ -3,9 +3,11 @@
 import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
-from aomg.core.kernels.lanes import add_bytes, pack_row, subtract_bytes
+from aomg.core.kernels.lanes import add_bytes, add_nibbles, pack_nibbles, pack_row, subtract_bytes, subtract_nibbles
 
 SPARSE_FROM = 4096  # events: with fewer, saving bytes costs more time in mispredicted branches
+MOST_POSITIONS = 7  # (position, count) nibbles of a row: with more, the counts of all positions take less
+NIBBLES = 16  # instead of their number: eight bytes with the counts of all positions follow
 
 
 @inlined
@@ -27,10 +29,28 @@ def _write_head(ring, position, step, form):
 def write_counts(ring, position, step, counts, first, sparse):
     """Append a row of the 16 counts from `first` on; returns its end.
 
-    Forms: 0 pairs of nibbles (position, count); 1, 2, 3 one, two or four planes of 16 bytes.
+    Forms: 0 counts below 16, as (position, count) nibbles or all of them; 1, 2, 3 one, two or four planes of 16 bytes.
     """
     every = pack_row(counts, first, ring, position + 2)
     if every < 256 and step < 0x3FFF and not sparse:
+        head = (step << 2) | 1
+        ring[position] = head & 255
+        ring[position + 1] = head >> 8
+        return position + 18
+    return _write_other_forms(ring, position, step, counts, first, sparse, every)
+
+
+@inlined
+def write_band_counts(ring, position, step, counts, first, sparse):
+    """As write_counts, for a row whose counts are most often below 16."""
+    every = pack_row(counts, first, ring, position + 2)
+    if every < 256 and step < 0x3FFF and not sparse:
+        if every < 16:
+            ring[position] = (step << 2) & 255
+            ring[position + 1] = step >> 6
+            ring[position + 2] = NIBBLES
+            pack_nibbles(counts, first, ring, position + 3)
+            return position + 11
         head = (step << 2) | 1
         ring[position] = head & 255
         ring[position + 1] = head >> 8
@@ -44,8 +64,12 @@ def _write_other_forms(ring, position, step, counts, first, sparse, every):
     filled = 0
     for k in range(16):
         filled += counts[first + k] != 0
-    if sparse and every < 16 and filled <= 5:
+    if sparse and every < 16:
         position = _write_head(ring, position, step, 0)
+        if filled > MOST_POSITIONS:
+            ring[position] = NIBBLES
+            pack_nibbles(counts, first, ring, position + 1)
+            return position + 9
         ring[position] = filled
         position += 1
         for k in range(16):
@@ -77,6 +101,13 @@ def read_step(ring, position):
 
 
 @inlined
+def short_length(ring, where):
+    """Bytes of the counts of a row of form 0; 0 if there is no such row."""
+    filled = np.int64(ring[where])
+    return np.int64(9) if filled == NIBBLES else (filled + 1 if filled < NIBBLES else np.int64(0))
+
+
+@inlined
 def shift_row(ring, where, form, totals, first, sign):
     """Add (sign +1) or subtract (-1) the row's counts from totals[first] on; returns their sum and the row's end.
 
@@ -89,6 +120,10 @@ def shift_row(ring, where, form, totals, first, sign):
     if form == 0:
         filled = np.int64(ring[where])
         where += 1
+        if filled == NIBBLES:
+            if sign > 0:
+                return add_nibbles(totals, first, ring, where), where + 8
+            return subtract_nibbles(totals, first, ring, where), where + 8
         for k in range(filled):
             pair = np.int64(ring[where + k])
             totals[first + (pair >> 4)] += sign * (pair & 15)

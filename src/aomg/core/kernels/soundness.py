@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import compiled
+from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.code_lists import list_is_sound, read_list
+from aomg.core.kernels.heads import FLAGS_END, LEAST_WORDS, is_listed, list_domain, list_maximum
 from aomg.core.kernels.registers import (
     AT_SCRATCH,
     BOTH,
@@ -19,18 +21,23 @@ from aomg.core.kernels.registers import (
     HEAD_ROWS,
     HEAD_WORDS,
     LENGTH_MASK,
+    LISTS_CODES,
     QUANTILES,
     THRESHOLDS,
     ZERO_SUPER,
 )
-from aomg.core.kernels.rows import read_row, read_step
+from aomg.core.kernels.rows import read_row, read_step, short_length
 from aomg.core.kernels.sortable import double_of
 
 
 @compiled
 def count_entries(state, ring, start, entries):
-    """Count the entries that are not zero in the envelope rows and in the band rows of a summary."""
-    head = ring.view(np.int64)[start >> 3 : (start >> 3) + HEAD_WORDS]
+    """Count the entries of a summary that are not zero, of envelope and band; the codes of a list count as band."""
+    words = ring.view(np.int64)
+    if is_listed(words, start):
+        entries[1] += read_list(state, ring, words, start)
+        return
+    head = words[start >> 3 : (start >> 3) + HEAD_WORDS]
     where = start + 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS])
     scratch = state[AT_SCRATCH]
     for part in range(2):
@@ -42,9 +49,24 @@ def count_entries(state, ring, start, entries):
                 entries[part] += state[scratch + k] != 0
 
 
+@inlined
+def _list_is_sound(state, record):
+    """Whether bytes are a summary of this query, in the form of a list of codes."""
+    words = record.view(np.int64)
+    if not state[LISTS_CODES] or words[HEAD_COUNT] >> FLAGS_END or not list_is_sound(record, 2 * state[ZERO_SUPER] + 1):
+        return False
+    minimum = double_of(words[HEAD_MINIMUM])
+    maximum = double_of(words[list_maximum(words, 0)])
+    one_value = list_maximum(words, 0) == HEAD_MINIMUM
+    in_order = -np.inf < minimum <= maximum < np.inf and (one_value or words[HEAD_MINIMUM] != words[HEAD_MAXIMUM])
+    return in_order and list_domain(words, 0) <= BOTH and -(2**61) < words[HEAD_NUMBER] < 2**61
+
+
 @compiled
 def summary_is_sound(state, record):
     """Whether bytes are a summary of this query: lengths, rows, codes and counts all agree."""
+    if record.size >= 8 * LEAST_WORDS and record.size % 8 == 0 and is_listed(record.view(np.int64), 0):
+        return _list_is_sound(state, record)
     quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
     size = 8 * (HEAD_WORDS + quantiles + 2 * thresholds)
     if record.size < size or record.size % 8:
@@ -87,8 +109,8 @@ def summary_is_sound(state, record):
             position += step
             if (row > 0 and step == 0) or position >= limit:
                 return False
-            length = (np.int64(record[where]) + 1) if form == 0 else 16 * ((1 << form) >> 1)
-            if where + length > end:
+            length = short_length(record, where) if form == 0 else 16 * ((1 << form) >> 1)
+            if length == 0 or where + length > end:
                 return False
             added, where = read_row(record, where, form, state, scratch)
             if added <= 0:

@@ -1,8 +1,9 @@
 """The step of a sliding window: expire, close, enter, answer. Every path of the core uses it.
 
 To close a sub-window, a caller calls `make_room`, which expires what the window no longer covers, writes the summary
-there, and calls `enter_and_answer`. The callers are `push_counted` (windows counted in events), `step_open` (one
-sub-window, called from Python), `slide_keys` (many keys, core.kernels.keys) and `push_sorted` (raw values).
+there, and calls `enter_and_answer`. The callers are `push_counted` (windows counted in events), `push_runs` (event
+time), `step_open` (one sub-window, called from Python), `slide_keys` (many keys, core.kernels.keys) and `push_sorted`
+(raw values).
 
 `level` is the array of fine totals for queries that keep a fine part (core.kernels.paper), None for all others. Numba
 compiles each case separately, so a query without a fine part neither compiles nor runs any of it.
@@ -10,11 +11,13 @@ compiles each case separately, so a query without a fine part neither compiles n
 
 import numpy as np
 
-from aomg.core.kernels._compile import compiled, copied, inlined
+from aomg.core.kernels._compile import compiled, copied
 from aomg.core.kernels.answering import compute_result
+from aomg.core.kernels.arrivals import RUN_END, RUN_NUMBER, RUN_START
 from aomg.core.kernels.closing import close_dense, summary_room
 from aomg.core.kernels.counting import add_pairs, clear_open, count_chunk
-from aomg.core.kernels.folds import clear_counts, fold_open, open_pairs, unfold
+from aomg.core.kernels.folds import clear_counts, fold_open, open_pairs
+from aomg.core.kernels.heads import head_word, length_of
 from aomg.core.kernels.paper.level2 import answer_fine, enter_fine, leave_fine
 from aomg.core.kernels.paper.parts import find_band, head_bytes, write_fine, write_sorted
 from aomg.core.kernels.paper.plans import PLAN_ROOM
@@ -28,8 +31,8 @@ from aomg.core.kernels.registers import (
     HEAD_FINE,
     HEAD_LENGTH,
     HEAD_NUMBER,
-    LENGTH_MASK,
     LIVE_SUMMARIES,
+    NONE,
     OPEN_DOMAIN,
     OPEN_MAXIMUM,
     OPEN_MINIMUM,
@@ -41,7 +44,7 @@ from aomg.core.kernels.registers import (
     ROWS_SIDE,
     SUB_WINDOWS,
 )
-from aomg.core.kernels.ring import enter, expire, find_room, head_word
+from aomg.core.kernels.ring import enter, expire, find_room, unfold
 
 # -- the step ---------------------------------------------------------------------------------------------------------
 
@@ -151,6 +154,52 @@ def push_counted(state, table, ring, bits, start, real, out):
     return i, row, state[FILLED]
 
 
+# progress of `push_runs`, so that it can continue after an array grew: the next run, the sub-window that is counted in
+# the state but not closed (NONE if there is none), up to where sub-windows have closed, rows of results, bytes needed
+T_RUN, T_OPEN, T_CLOSED_TO, T_ROWS, T_NEED, TIMED = range(6)
+ALL_TAKEN, NO_ROOM, NO_ROWS = range(3)
+
+
+@compiled
+def push_runs(state, table, ring, bits, moved, real, runs, progress, out):
+    """Count runs of events (core.kernels.arrivals) in the order of their sub-windows, and close each of these.
+
+    Idle sub-windows answer while any summary is live. Returns ALL_TAKEN, or what has to grow.
+    """
+    halves = state.view(np.int32)
+    words = ring.view(np.int64)
+    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
+    size = runs.shape[0]
+    while progress[T_OPEN] != NONE or progress[T_RUN] < size:
+        if progress[T_OPEN] == NONE:
+            progress[T_OPEN] = runs[progress[T_RUN], RUN_NUMBER]
+        number = progress[T_OPEN]
+        while progress[T_RUN] < size and runs[progress[T_RUN], RUN_NUMBER] == number:
+            run = runs[progress[T_RUN]]
+            start, end = run[RUN_START], run[RUN_END]
+            chunk = bits[start:end] if start < bits.size else moved[start - bits.size : end - bits.size]
+            count_chunk(state, table, counts, chunk, real)
+            progress[T_RUN] += 1
+        if progress[T_CLOSED_TO] != NONE:
+            progress[T_CLOSED_TO], progress[T_ROWS] = answer_idle(
+                state, ring, words, None, progress[T_CLOSED_TO], number, out, None, progress[T_ROWS]
+            )
+            if progress[T_CLOSED_TO] < number:
+                return NO_ROWS
+        if progress[T_ROWS] == out.shape[0]:
+            return NO_ROWS
+        progress[T_NEED] = summary_room(state)
+        summary = make_room(state, ring, words, None, number, progress[T_NEED])
+        if summary < 0:
+            return NO_ROOM
+        close_dense(state, halves, counts, ring, words, summary, number, True)
+        progress[T_ROWS] = enter_and_answer(
+            state, halves, ring, words, None, summary, True, out, None, progress[T_ROWS]
+        )
+        progress[T_OPEN], progress[T_CLOSED_TO] = NONE, number + 1
+    return ALL_TAKEN
+
+
 @compiled
 def push_sorted(state, table, ring, level, plan, codes, lows, highs, domain, first, start, out, densities):
     """Close sub-windows of raw values without an envelope, each a row of sorted codes, from row `start` on.
@@ -243,7 +292,7 @@ def close_open(state, table, out, level, plan, codes, ends, number):
     side = state[ROWS_SIDE]  # the burst detector still compares with the newest sub-window that entered
     _write_open(state, table, halves, out, words, level, plan, codes, ends, band, 0, number, False)
     state[ROWS_SIDE] = side
-    return words[HEAD_LENGTH] & LENGTH_MASK, np.int64(0)
+    return length_of(words, 0), np.int64(0)
 
 
 @compiled

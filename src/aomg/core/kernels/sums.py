@@ -4,7 +4,18 @@ import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.answering import bucket_codes
+from aomg.core.kernels.code_lists import (
+    ALWAYS_LISTED,
+    LIST_HEAD_ROOM,
+    MOST_PAIRS,
+    PAIR_ROOM,
+    add_pair,
+    few_events,
+    shift_list,
+    write_list,
+)
 from aomg.core.kernels.codes import interval, place_of
+from aomg.core.kernels.heads import LIST_COUNT_MASK, count_of, is_listed
 from aomg.core.kernels.keys import INDEX_FLAG, INDEX_KEY, INDEX_NUMBER, INDEX_START, SUM_TAIL, SUMMED, restart
 from aomg.core.kernels.lanes import sum_words
 from aomg.core.kernels.ranks import PHI_COLUMN, PHI_DENOMINATOR, PHI_NUMERATOR, PHI_WIDTH, rank_of
@@ -28,6 +39,7 @@ from aomg.core.kernels.registers import (
     HEAD_ROWS,
     HEAD_WORDS,
     LENGTH_MASK,
+    LISTS_CODES,
     NONE,
     NOTHING,
     QUANTILES,
@@ -37,10 +49,9 @@ from aomg.core.kernels.registers import (
 )
 from aomg.core.kernels.rows import SPARSE_FROM, write_counts
 from aomg.core.kernels.sortable import bits_of, double_of, next_up
-from aomg.core.kernels.totals import accumulate
+from aomg.core.kernels.totals import accumulate, head_of, open_head, shift_rows
 
 MOST_SUMMED = 2**31 - 1  # events of a sum: its counts have 32 bits
-SUM_ROOM = 20  # a row of 4 bytes may become one of 70
 
 
 @inlined
@@ -101,12 +112,46 @@ def _codes_at(state, rank):
     return (bucket << 4) | slot, (bucket << 4) | slot
 
 
+@inlined
+def _totals_room(state):
+    """Bytes that are enough for the sliding totals as a summary, in either form."""
+    fixed = 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]) + 16
+    return fixed + max(state[ACTIVE] * (70 + 16 * 70), LIST_HEAD_ROOM + PAIR_ROOM * MOST_PAIRS)
+
+
+@inlined
+def _list_totals(state, count):
+    """List the sliding totals as pairs in the state if a sub-window with these counts would be a list of codes.
+
+    Returns how many pairs, or -1: too many, or not every value is known to its code.
+    """
+    few = few_events(state[ACTIVE], count)
+    if not state[LISTS_CODES] or (not few and state[ACTIVE] * 16 > ALWAYS_LISTED) or count > LIST_COUNT_MASK:
+        return np.int64(-1)
+    pairs, buckets = np.int64(0), 0
+    for i in range(state[ACTIVE]):
+        super_ = state[state[AT_ACTIVE] + i]
+        for b in range(16):
+            bucket = place_of(state, super_) * 16 + b
+            total, fine = state[state[AT_TOTAL] + bucket], state[AT_FINE] + 16 * bucket
+            if total == 0:
+                continue
+            buckets += 1
+            if sum_words(state, fine) != total or (not few and 16 * buckets > ALWAYS_LISTED):
+                return np.int64(-1)
+            for slot in range(16):
+                if state[fine + slot] > 0:
+                    pairs = add_pair(state, pairs, (super_ << 8) | (b << 4) | slot, state[fine + slot])
+    return pairs
+
+
 @compiled
 def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
     """Add up summaries of one sub-window and write their sum as a summary of this state's query; returns its length.
 
-    The summaries begin at `starts` (in bytes of `data`) and have so many quantiles and thresholds; `columns` and
-    `limits` say which of theirs each of ours is, -1 for none. The state has nothing live and is left so.
+    The summaries begin at `starts` (in bytes of `data`) and, as rows, have so many quantiles and thresholds; `columns`
+    and `limits` say which of theirs each of ours is, -1 for none. The state has nothing live and is left so. If `out`
+    is too small, returns the bytes that it must have, negated.
     """
     restart(state, None)
     halves = state.view(np.int32)
@@ -117,26 +162,46 @@ def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
     count, domain = np.int64(0), NOTHING
     minimum, maximum = np.inf, -np.inf
     for r in range(starts.size):
-        head = words[starts[r] >> 3 : (starts[r] >> 3) + HEAD_WORDS + quantiles + 2 * thresholds]
+        pairs = open_head(state, data, words, starts[r], False)
+        if pairs >= 0:
+            head, limits_start = head_of(state, words, starts[r]), HEAD_WORDS + own
+        else:
+            head = words[starts[r] >> 3 : (starts[r] >> 3) + HEAD_WORDS + quantiles + 2 * thresholds]
+            limits_start = HEAD_WORDS + quantiles
         count += head[HEAD_COUNT]
         minimum, maximum = min(minimum, double_of(head[HEAD_MINIMUM])), max(maximum, double_of(head[HEAD_MAXIMUM]))
         theirs = head[HEAD_LENGTH] >> DOMAIN_SHIFT
         domain = theirs if domain in (NOTHING, theirs) else BOTH
         for t in range(own_limits):
+            limit = t if pairs >= 0 else limits[t]  # the head of a list is derived for our own thresholds
             for part in range(2):
-                target[HEAD_WORDS + own + 2 * t + part] += head[HEAD_WORDS + quantiles + 2 * limits[t] + part]
-        where = starts[r] + 8 * (HEAD_WORDS + quantiles + 2 * thresholds)
-        accumulate(state, data, where, head[HEAD_ROWS] & LENGTH_MASK, head[HEAD_ROWS] >> 32)
+                target[HEAD_WORDS + own + 2 * t + part] += head[limits_start + 2 * limit + part]
+        if pairs >= 0:
+            shift_list(state, pairs, head[HEAD_COUNT], 1, True)
+        else:
+            rows = head[HEAD_ROWS]
+            where = starts[r] + 8 * (HEAD_WORDS + quantiles + 2 * thresholds)
+            shift_rows(state, data, where, rows & LENGTH_MASK, rows >> 32, 1)
+    need = _totals_room(state)
+    if need > out.size:
+        restart(state, None)
+        return -need
+    number = words[(starts[0] >> 3) + HEAD_NUMBER]
+    pairs = _list_totals(state, count)
+    if pairs >= 0:
+        end = write_list(state, out, target, 0, number, count, bits_of(minimum), bits_of(maximum), domain, pairs)
+        restart(state, None)
+        return end
     for q in range(own):
         phi = state[AT_PHI] + PHI_WIDTH * q
         column = state[phi + PHI_COLUMN]
-        if starts.size == 1 and columns[column] >= 0:
+        if starts.size == 1 and columns[column] >= 0 and not is_listed(words, starts[0]):
             target[HEAD_WORDS + column] = words[(starts[0] >> 3) + HEAD_WORDS + columns[column]]
             continue
         low, high = _codes_at(state, rank_of(state[phi + PHI_NUMERATOR], state[phi + PHI_DENOMINATOR], count))
         target[HEAD_WORDS + column] = low | (high << CODE_SHIFT)
     end, band_rows = _put_totals(state, halves, out, 8 * size, count >= SPARSE_FROM)
-    target[HEAD_NUMBER] = words[(starts[0] >> 3) + HEAD_NUMBER]
+    target[HEAD_NUMBER] = number
     target[HEAD_COUNT] = count
     target[HEAD_MINIMUM], target[HEAD_MAXIMUM] = bits_of(minimum), bits_of(maximum)
     target[HEAD_LENGTH] = end | (domain << DOMAIN_SHIFT)
@@ -149,8 +214,9 @@ def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
 def _sum_summaries(state, rows, first, last, out, start):
     """Write the sum of one key's summaries, rows first to last (exclusive), at `start`; returns its end.
 
-    Behind the bytes of a summary, whose quantiles span those of all, come three words: how many summaries it is of,
-    and the numbers of the last one that began a burst and of the last that ended one.
+    If `out` is too small, returns the bytes that it must have, negated. The sum has the form of rows. Behind its bytes
+    as a summary, whose quantiles span those of all, come three words: how many summaries it is of, and the numbers of
+    the last one that began a burst and of the last that ended one.
     """
     restart(state, None)
     halves = state.view(np.int32)
@@ -158,15 +224,19 @@ def _sum_summaries(state, rows, first, last, out, start):
     quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
     size = HEAD_WORDS + quantiles + 2 * thresholds
     head = target[start >> 3 : (start >> 3) + size]
-    source = words[rows.offsets[first] >> 3 : (rows.offsets[first] >> 3) + size]
-    for j in range(size):
-        head[j] = source[j]
-    domain = source[HEAD_LENGTH] >> DOMAIN_SHIFT
+    domain = NOTHING
     burst, release = NONE, NONE
     for row in range(first, last):
         offset = rows.offsets[row]
-        source = words[offset >> 3 : (offset >> 3) + size]
-        if row > first:
+        pairs = open_head(state, rows.data, words, offset, True)
+        source = head_of(state, words, offset)
+        if row == first:
+            domain = source[HEAD_LENGTH] >> DOMAIN_SHIFT
+            if start + 8 * size > out.size:
+                return np.int64(-(start + 8 * size))
+            for j in range(size):
+                head[j] = source[j]
+        else:
             head[HEAD_COUNT] += source[HEAD_COUNT]
             head[HEAD_MINIMUM] = bits_of(min(double_of(head[HEAD_MINIMUM]), double_of(source[HEAD_MINIMUM])))
             head[HEAD_MAXIMUM] = bits_of(max(double_of(head[HEAD_MAXIMUM]), double_of(source[HEAD_MAXIMUM])))
@@ -181,7 +251,11 @@ def _sum_summaries(state, rows, first, last, out, start):
             burst = rows.numbers[row]
         elif rows.flags[row] < 0:
             release = rows.numbers[row]
-        accumulate(state, rows.data, offset + 8 * size, source[HEAD_ROWS] & LENGTH_MASK, source[HEAD_ROWS] >> 32)
+        accumulate(state, rows.data, words, offset, pairs, False)
+    need = start + _totals_room(state) + SUM_TAIL
+    if need > out.size:
+        restart(state, None)
+        return -need
     end, band_rows = _put_totals(state, halves, out, start + 8 * size, head[HEAD_COUNT] >= SPARSE_FROM)
     head[HEAD_LENGTH] = (end - start) | (domain << DOMAIN_SHIFT)
     head[HEAD_ROWS] = state[ACTIVE] | (band_rows << 32)
@@ -192,29 +266,40 @@ def _sum_summaries(state, rows, first, last, out, start):
     return end + SUM_TAIL
 
 
+S_ROW, S_WRITTEN, S_START, S_NEED, SUMMING = range(5)  # progress of `sum_keys`
+
+
 @compiled
-def sum_keys(state, rows, out, index):
-    """Write the live rows of each key as two: the sum of all but the newest, and the newest; returns how many.
+def sum_keys(state, rows, out, index, progress):
+    """Write the live rows of each key as two: the sum of all but the newest, and the newest.
 
     `index` gets the key, number, start and flag of each. Rows stay as they are where there is nothing to add up, or
-    more events than a sum can hold. Rows are ordered by key and number, their bytes begin at multiples of 8; `out`
-    needs SUM_ROOM times the bytes. The state has nothing live and is left so.
+    more events than a sum can hold. Rows are ordered by key and number, their bytes begin at multiples of 8. Returns
+    whether all is done; if not, `out` must have progress[S_NEED] bytes. The state has nothing live and is left so.
     """
     words = rows.data.view(np.int64)
-    size, written, start = rows.keys.size, 0, np.int64(0)
-    row = 0
+    size = rows.keys.size
+    row, written, start = progress[S_ROW], progress[S_WRITTEN], progress[S_START]
     while row < size:
+        progress[S_ROW], progress[S_WRITTEN], progress[S_START] = row, written, start
         last = row
         events = np.int64(0)
         while last + 1 < size and rows.keys[last + 1] == rows.keys[row]:
-            events += words[(rows.offsets[last] >> 3) + HEAD_COUNT]
+            events += count_of(words, rows.offsets[last])
             last += 1
         if last - row > 1 and events <= MOST_SUMMED:
             index[written, INDEX_KEY], index[written, INDEX_NUMBER] = rows.keys[row], rows.numbers[row]
             index[written, INDEX_START], index[written, INDEX_FLAG] = start, SUMMED
-            start = _sum_summaries(state, rows, row, last, out, start)
+            end = _sum_summaries(state, rows, row, last, out, start)
+            if end < 0:
+                progress[S_NEED] = -end
+                return False
+            start = end
             written += 1
             row = last
+        if start + rows.offsets[last + 1] - rows.offsets[row] > out.size:
+            progress[S_NEED] = start + rows.offsets[last + 1] - rows.offsets[row]
+            return False
         while row <= last:
             index[written, INDEX_KEY], index[written, INDEX_NUMBER] = rows.keys[row], rows.numbers[row]
             index[written, INDEX_START], index[written, INDEX_FLAG] = start, rows.flags[row]
@@ -224,7 +309,8 @@ def sum_keys(state, rows, out, index):
             written += 1
             row += 1
     index[written, INDEX_START] = start
-    return written
+    progress[S_ROW], progress[S_WRITTEN], progress[S_START] = row, written, start
+    return True
 
 
 @compiled

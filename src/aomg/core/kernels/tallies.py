@@ -20,59 +20,22 @@ from aomg.core.kernels.registers import (
     ROWS_SIDE,
 )
 from aomg.core.kernels.sortable import U64, bits_of, double_of, double_of_key, key_of_double, round_down, round_up
+from aomg.core.kernels.varints import get_number, get_word, put_number, put_word
 
 TALLY_HEAD = 17  # bytes: domain, minimum, maximum
 FEW = 48  # a group with at most this many values is sorted, which is faster than counting
 
 
 @inlined
-def _put_number(data, offset, number):
-    """Seven bits a byte, lowest first."""
-    number = U64(number)
-    while number >= U64(128):
-        data[offset] = np.uint8((number & U64(127)) | U64(128))
-        number >>= U64(7)
-        offset += 1
-    data[offset] = np.uint8(number)
-    return offset + 1
-
-
-@inlined
-def _get_number(data, offset):
-    number, shift = U64(0), U64(0)
-    while data[offset] >= 128:
-        number |= U64(data[offset] & 127) << shift
-        shift += U64(7)
-        offset += 1
-    return np.int64(number | (U64(data[offset]) << shift)), offset + 1
-
-
-@inlined
-def _put_word(data, offset, word):
-    for k in range(8):
-        data[offset + k] = np.uint8((U64(word) >> U64(8 * k)) & U64(255))
-    return offset + 8
-
-
-@inlined
-def get_word(data, offset):
-    """Read 8 bytes as a word."""
-    word = U64(0)
-    for k in range(8):
-        word |= U64(data[offset + k]) << U64(8 * k)
-    return np.int64(word)
-
-
-@inlined
 def _put_code(data, offset, code, before, number, first):
     """One pair: its code, whole if it is the first, else as the distance from the one before, and its count."""
-    offset = _put_word(data, offset, code) if first else _put_number(data, offset, code - before)
-    return _put_number(data, offset, number)
+    offset = put_word(data, offset, code) if first else put_number(data, offset, code - before)
+    return put_number(data, offset, number)
 
 
 @inlined
 def _put_pairs(data, offset, codes, numbers, first, last):
-    offset = _put_number(data, offset, last - first)
+    offset = put_number(data, offset, last - first)
     before = np.int64(0)
     for i in range(first, last):
         offset = _put_code(data, offset, codes[i], before, numbers[i], i == first)
@@ -87,8 +50,8 @@ def write_tallies(domain, minima, maxima, starts, codes, numbers, fine_starts, f
     for group in range(minima.size):
         offsets[group] = offset
         data[offset] = domain
-        offset = _put_word(data, offset + 1, bits_of(minima[group]))
-        offset = _put_word(data, offset, bits_of(maxima[group]))
+        offset = put_word(data, offset + 1, bits_of(minima[group]))
+        offset = put_word(data, offset, bits_of(maxima[group]))
         offset = _put_pairs(data, offset, codes, numbers, starts[group], starts[group + 1])
         if fine_starts.size > 0:
             offset = _put_pairs(data, offset, fine_codes, fine_numbers, fine_starts[group], fine_starts[group + 1])
@@ -142,7 +105,7 @@ def _put_open(state, halves, counts, data, offset):
         cells = place_of(state, state[ids + i]) * 256
         for within_super in range(256):
             pairs += counts[cells + within_super] != 0
-    offset = _put_number(data, offset, pairs)
+    offset = put_number(data, offset, pairs)
     before = np.int64(-1)
     for i in range(folded):
         super_ = state[ids + i]
@@ -184,7 +147,7 @@ def tally_groups(state, table, bits, starts, real, codes, data, offsets):
             low, high = _few_codes(state, table, bits, first, last, real, codes)
             for i in range(last - first):
                 pairs += i == 0 or codes[i] != codes[i - 1]
-            offset = _put_number(data, offset, pairs)
+            offset = put_number(data, offset, pairs)
             number = 0
             for i in range(last - first):
                 number += 1
@@ -195,8 +158,8 @@ def tally_groups(state, table, bits, starts, real, codes, data, offsets):
             count_chunk(state, table, counts, bits[first:last], real)
             low, high = state[OPEN_MINIMUM], state[OPEN_MAXIMUM]
             offset = _put_open(state, halves, counts, data, offset)
-        _put_word(data, head, bits_of(double_of_key(low)))
-        _put_word(data, head + 8, bits_of(double_of_key(high)))
+        put_word(data, head, bits_of(double_of_key(low)))
+        put_word(data, head + 8, bits_of(double_of_key(high)))
     offsets[starts.size - 1] = offset
     return offset
 
@@ -204,23 +167,23 @@ def tally_groups(state, table, bits, starts, real, codes, data, offsets):
 @compiled
 def read_pairs(data, offset, codes, numbers):
     """Read pairs that begin at `offset`; returns where they end. `codes` and `numbers` have room for all."""
-    size, offset = _get_number(data, offset)
+    size, offset = get_number(data, offset)
     code = np.int64(0)
     for i in range(size):
         if i == 0:
             code, offset = get_word(data, offset), offset + 8
         else:
-            step, offset = _get_number(data, offset)
+            step, offset = get_number(data, offset)
             code += step
         codes[i] = code
-        numbers[i], offset = _get_number(data, offset)
+        numbers[i], offset = get_number(data, offset)
     return offset
 
 
 @compiled
 def pairs_of(data, offset):
     """How many pairs begin at `offset`."""
-    size, _ = _get_number(data, offset)
+    size, _ = get_number(data, offset)
     return size
 
 
@@ -229,15 +192,15 @@ def add_tally(state, counts, data, offset):
     """Accumulate of Level 1 from the bytes of a tally."""
     domain = np.int64(data[offset])
     minimum, maximum = double_of(get_word(data, offset + 1)), double_of(get_word(data, offset + 9))
-    size, offset = _get_number(data, offset + TALLY_HEAD)
+    size, offset = get_number(data, offset + TALLY_HEAD)
     code, cell = np.int64(0), np.int64(0)
     for i in range(size):
         if i == 0:
             code, offset = get_word(data, offset), offset + 8
         else:
-            step, offset = _get_number(data, offset)
+            step, offset = get_number(data, offset)
             code += step
-        number, offset = _get_number(data, offset)
+        number, offset = get_number(data, offset)
         known = cell >> 8
         cell = cell_of_code(state, code)
         counts[cell] += number
@@ -270,8 +233,8 @@ def merge_tallies(state, groups, offsets, data, merged, merged_offsets):
             for i in range(first, row):
                 add_tally(state, counts, data, offsets[i])
             merged[offset] = state[OPEN_DOMAIN]
-            _put_word(merged, offset + 1, bits_of(double_of_key(state[OPEN_MINIMUM])))
-            _put_word(merged, offset + 9, bits_of(double_of_key(state[OPEN_MAXIMUM])))
+            put_word(merged, offset + 1, bits_of(double_of_key(state[OPEN_MINIMUM])))
+            put_word(merged, offset + 9, bits_of(double_of_key(state[OPEN_MAXIMUM])))
             offset = _put_open(state, halves, counts, merged, offset + TALLY_HEAD)
         written += 1
     merged_offsets[written] = offset

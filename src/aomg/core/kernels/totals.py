@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels._compile import compiled, copied, inlined
+from aomg.core.kernels.active_supers import activate_super, deactivate_super
+from aomg.core.kernels.code_lists import derive_head, read_list, shift_list
 from aomg.core.kernels.codes import place_of
+from aomg.core.kernels.heads import count_of, head_word, is_listed
 from aomg.core.kernels.registers import (
-    ACTIVE,
-    AT_ACTIVE,
     AT_FINE,
+    AT_HEAD,
     AT_SUPER_TOTAL,
     AT_THRESHOLD,
     AT_TOTAL,
@@ -29,36 +31,29 @@ from aomg.core.kernels.registers import (
 from aomg.core.kernels.rows import read_step, shift_row
 
 
-@compiled
-def activate_super(state, super_):
-    """Put a super into the ordered list of those with live counts."""
-    active = state[state[AT_ACTIVE] : state[AT_ACTIVE] + state[ACTIVE] + 1]
-    i = state[ACTIVE]
-    while i > 0 and active[i - 1] > super_:
-        active[i] = active[i - 1]
-        i -= 1
-    active[i] = super_
-    state[ACTIVE] += 1
-
-
-@compiled
-def _deactivate_super(state, super_):
-    """Take a super without live counts out of the list."""
-    active = state[state[AT_ACTIVE] : state[AT_ACTIVE] + state[ACTIVE]]
-    i = 0
-    while active[i] != super_:
-        i += 1
-    for j in range(i, active.size - 1):
-        active[j] = active[j + 1]
-    state[ACTIVE] -= 1
+@copied
+def head_of(state, words, start):
+    """The head of the summary at `start`; that of a list is in the state once `open_head` has derived it."""
+    size = HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]
+    if is_listed(words, start):
+        return state[state[AT_HEAD] : state[AT_HEAD] + size]
+    return words[start >> 3 : (start >> 3) + size]
 
 
 @inlined
-def apply_head(state, words, start, sign):
-    """Add (+1) or subtract (-1) what a summary's head says; returns where its rows begin and their numbers."""
+def open_head(state, ring, words, start, entering):
+    """Read the list at `start` and derive its head; returns how many pairs it has, or -1 for rows."""
+    if not is_listed(words, start):
+        return np.int64(-1)
+    pairs = read_list(state, ring, words, start)
+    derive_head(state, words, start, pairs, entering)
+    return np.int64(pairs)
+
+
+@inlined
+def apply_head(state, head, sign):
+    """Add (+1) or subtract (-1) what a summary's head says."""
     quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
-    size = HEAD_WORDS + quantiles + 2 * thresholds
-    head = words[start >> 3 : (start >> 3) + size]
     state[LIVE_COUNT] += sign * head[HEAD_COUNT]
     state[LIVE_SUMMARIES] += sign
     domain = head[HEAD_LENGTH] >> DOMAIN_SHIFT
@@ -66,12 +61,11 @@ def apply_head(state, words, start, sign):
     state[LIVE_WITH_INTEGERS] += sign * (domain != REALS)
     for t in range(2 * thresholds):
         state[state[AT_THRESHOLD] + 2 * thresholds + t] += sign * head[HEAD_WORDS + quantiles + t]
-    return start + 8 * size, head[HEAD_ROWS] & LENGTH_MASK, head[HEAD_ROWS] >> 32
 
 
 @inlined
-def _shift_totals(state, ring, where, envelope_rows, band_rows, sign):
-    """Add (+1) or subtract (-1) a summary's rows, which begin at `where`. Exact: all totals are integers."""
+def shift_rows(state, ring, where, envelope_rows, band_rows, sign):
+    """Add (+1) or subtract (-1) the rows of a summary, which begin at `where`. Exact: all totals are integers."""
     at_total, at_super_total, at_fine = state[AT_TOTAL], state[AT_SUPER_TOTAL], state[AT_FINE]
     super_ = np.int64(0)
     for _ in range(envelope_rows):
@@ -83,7 +77,7 @@ def _shift_totals(state, ring, where, envelope_rows, band_rows, sign):
             activate_super(state, super_)
         state[at_super_total + place] += sign * shift
         if sign < 0 and state[at_super_total + place] == 0:
-            _deactivate_super(state, super_)
+            deactivate_super(state, super_)
     bucket = np.int64(0)
     for _ in range(band_rows):
         step, form, where = read_step(ring, where)
@@ -92,14 +86,32 @@ def _shift_totals(state, ring, where, envelope_rows, band_rows, sign):
         _, where = shift_row(ring, where, form, state, first, sign)
 
 
+@inlined
+def _rows_start(state, start):
+    """Where the rows of the summary at `start` begin."""
+    return start + 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS])
+
+
 @compiled
-def accumulate(state, ring, where, envelope_rows, band_rows):
-    """Accumulate of Level 2: add a summary's rows to the sliding totals."""
-    _shift_totals(state, ring, where, envelope_rows, band_rows, 1)
+def accumulate(state, ring, words, start, pairs, everything):
+    """Accumulate of Level 2: add the summary at `start` to the sliding totals, after `open_head`.
+
+    `everything` takes all codes of a list for its band: only where nothing will be subtracted.
+    """
+    if pairs >= 0:
+        shift_list(state, pairs, count_of(words, start), 1, everything)
+    else:
+        rows = head_word(words, start, HEAD_ROWS)
+        shift_rows(state, ring, _rows_start(state, start), rows & LENGTH_MASK, rows >> 32, 1)
 
 
 @inlined
 def deaccumulate(state, ring, words, start):
     """Deaccumulate of Level 2: subtract the summary at `start` from the sliding totals."""
-    where, envelope_rows, band_rows = apply_head(state, words, start, -1)
-    _shift_totals(state, ring, where, envelope_rows, band_rows, -1)
+    pairs = open_head(state, ring, words, start, False)
+    apply_head(state, head_of(state, words, start), -1)
+    if pairs >= 0:
+        shift_list(state, pairs, count_of(words, start), -1, False)
+    else:
+        rows = head_word(words, start, HEAD_ROWS)
+        shift_rows(state, ring, _rows_start(state, start), rows & LENGTH_MASK, rows >> 32, -1)

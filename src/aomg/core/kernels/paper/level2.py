@@ -17,6 +17,7 @@ from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.answering import live_domain, within
 from aomg.core.kernels.bursts import burst_threshold
 from aomg.core.kernels.extremes import largest_of, push_largest, turn_stack
+from aomg.core.kernels.heads import head_word
 from aomg.core.kernels.pairs import score_pairs
 from aomg.core.kernels.paper.bands import certified_code, note_band
 from aomg.core.kernels.paper.limbs import LIMBS, SUM_END, SUM_FIRST, SUM_WIDTH, SUM_WORDS, add_to_sum, mean_of_sum
@@ -96,7 +97,6 @@ from aomg.core.kernels.registers import (
     SUB_WINDOWS,
     THRESHOLDS,
 )
-from aomg.core.kernels.ring import head_word
 from aomg.core.kernels.sortable import EXACT_INTEGERS, bits_of, double_of, next_down, next_up
 
 # -- Accumulate and Deaccumulate -------------------------------------------------------------------------------------

@@ -1,0 +1,300 @@
+"""Summaries of few codes: writes and reads them, and derives envelope, band and quantiles when they enter.
+
+A sub-window of few distinct codes keeps all of them, as (code, count) pairs in one or two bytes each. What the same
+sub-window would keep as rows is a function of these pairs, so answers do not depend on the form.
+
+The pairs of the list that is being written or read are in the state (AT_PAIRS), and so is the head that it would have
+as rows (AT_HEAD).
+"""
+
+import numpy as np
+
+from aomg.core.kernels._compile import compiled, copied, inlined
+from aomg.core.kernels.active_supers import activate_super, deactivate_super
+from aomg.core.kernels.codes import place_of
+from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, fold_side
+from aomg.core.kernels.heads import count_of, head_word, length_of, list_domain, list_head, list_maximum, list_words
+from aomg.core.kernels.lanes import filled_mask, lowest_bit
+from aomg.core.kernels.ranks import PHI_COLUMN, PHI_REACH, PHI_WIDTH, open_rank
+from aomg.core.kernels.registers import (
+    AT_BAND,
+    AT_FINE,
+    AT_HEAD,
+    AT_PAIRS,
+    AT_PHI,
+    AT_SUPER_TOTAL,
+    AT_THRESHOLD,
+    AT_TOTAL,
+    BOTH_CODES,
+    DOMAIN_SHIFT,
+    HALF_PLACES,
+    HEAD_COUNT,
+    HEAD_FINE,
+    HEAD_LENGTH,
+    HEAD_MAXIMUM,
+    HEAD_MINIMUM,
+    HEAD_NUMBER,
+    HEAD_ROWS,
+    HEAD_WORDS,
+    NEWEST_ROWS,
+    QUANTILES,
+    ROWS_SIDE,
+    THRESHOLDS,
+)
+from aomg.core.kernels.varints import get_number, put_number
+
+MOST_PAIRS = 1024  # of a list
+ALWAYS_LISTED = 256  # events that are a list, whatever they are
+LISTED_PER_SUPER = 32  # events a super, up to which a list takes less than rows
+LIST_HEAD_ROOM, PAIR_ROOM = 40, 9  # bytes that are enough for the head with padding, and for a pair
+
+
+@copied
+def _codes(state):
+    return state[state[AT_PAIRS] : state[AT_PAIRS] + MOST_PAIRS]
+
+
+@copied
+def _numbers(state):
+    return state[state[AT_PAIRS] + MOST_PAIRS : state[AT_PAIRS] + 2 * MOST_PAIRS]
+
+
+@inlined
+def few_events(supers, count):
+    """Whether so many events in so many supers are a list."""
+    return count <= max(ALWAYS_LISTED, min(LISTED_PER_SUPER * supers, MOST_PAIRS))
+
+
+@inlined
+def is_few(state, halves, folded, count):
+    """Whether the folded sub-window has so few codes that a list is smaller: by its events, or by its buckets."""
+    if few_events(folded, count):
+        return True
+    if folded * 16 > ALWAYS_LISTED:
+        return False
+    side, buckets = 2 * fold_side(state), 0
+    for i in range(folded):
+        filled = filled_mask(halves, side + 16 * i)
+        while filled != 0:
+            filled &= filled - 1
+            buckets += 1
+    return buckets * 16 <= ALWAYS_LISTED
+
+
+@inlined
+def list_open_pairs(state, halves, counts, folded):
+    """List the pairs of the folded sub-window; returns how many."""
+    codes, numbers = _codes(state), _numbers(state)
+    side = fold_side(state)
+    ids = side + FOLD_ID * state[HALF_PLACES]
+    pairs = 0
+    for i in range(folded):
+        super_ = state[ids + i]
+        cells = place_of(state, super_) * 256
+        buckets = filled_mask(halves, 2 * side + 16 * i)
+        while buckets != 0:
+            bucket = lowest_bit(buckets)
+            buckets &= buckets - 1
+            slots = filled_mask(counts, cells + 16 * bucket)
+            while slots != 0:
+                slot = lowest_bit(slots)
+                slots &= slots - 1
+                codes[pairs] = (super_ << 8) | (bucket << 4) | slot
+                numbers[pairs] = counts[cells + 16 * bucket + slot]
+                pairs += 1
+    return pairs
+
+
+@inlined
+def add_pair(state, pairs, code, number):
+    """Append a pair to those in the state; returns how many there are."""
+    state[state[AT_PAIRS] + pairs] = code
+    state[state[AT_PAIRS] + MOST_PAIRS + pairs] = number
+    return pairs + 1
+
+
+@compiled
+def write_list(state, ring, words, start, number, count, minimum, maximum, domain, pairs):
+    """Write the pairs in the state as a summary at `start`; `minimum` and `maximum` are bits. Returns its length."""
+    codes, numbers = _codes(state), _numbers(state)
+    head = start >> 3
+    one_value = minimum == maximum
+    words[head + HEAD_NUMBER] = number
+    words[head + HEAD_MINIMUM] = minimum
+    if not one_value:
+        words[head + HEAD_MAXIMUM] = maximum
+    end = start + 8 * (HEAD_MAXIMUM if one_value else HEAD_MAXIMUM + 1)
+    before = np.int64(-1)
+    for i in range(pairs):
+        more = numbers[i] > 1
+        end = put_number(ring, end, ((codes[i] - before - 1) << 1) | more)
+        if more:
+            end = put_number(ring, end, numbers[i] - 2)
+        before = codes[i]
+    while (end - start) & 7:
+        ring[end] = 0
+        end += 1
+    words[head + HEAD_COUNT] = list_head(count, end - start, domain, one_value)
+    return end - start
+
+
+@compiled
+def read_list(state, ring, words, start):
+    """Read the pairs of the list at `start` into the state; returns how many."""
+    codes, numbers = _codes(state), _numbers(state)
+    count = count_of(words, start)
+    where = start + 8 * list_words(words, start)
+    pairs = 0
+    code, total = np.int64(-1), np.int64(0)
+    while total < count:
+        token, where = get_number(ring, where)
+        code += (token >> 1) + 1
+        number = np.int64(1)
+        if token & 1:
+            more, where = get_number(ring, where)
+            number = more + 2
+        codes[pairs], numbers[pairs] = code, number
+        total += number
+        pairs += 1
+    return pairs
+
+
+@compiled
+def list_is_sound(record, supers):
+    """Whether length, codes and counts of a list agree, of which the first two words are there."""
+    words = record.view(np.int64)
+    if record.size < 24 or record.size < 8 * list_words(words, 0) or length_of(words, 0) != record.size:
+        return False
+    count = count_of(words, 0)
+    if count == 0:
+        return False
+    end = record.size
+    where = np.int64(8 * list_words(words, 0))
+    code, total, pairs = np.int64(-1), np.int64(0), 0
+    while total < count:
+        for part in range(2):
+            last = where
+            while last < end and last < where + 5 and record[last] >= 128:
+                last += 1
+            if last == end or last == where + 5:
+                return False
+            value, where = get_number(record, where)
+            if part == 0:
+                code += (value >> 1) + 1
+                total += 1
+                if not value & 1:
+                    break
+            else:
+                total += value + 1
+        pairs += 1
+        if code >= supers * 256 or pairs > MOST_PAIRS:
+            return False
+    if total != count or end - where >= 8:
+        return False
+    padding = np.uint8(0)
+    for k in range(where, end):
+        padding |= record[k]
+    return padding == 0
+
+
+@inlined
+def derive_head(state, words, start, pairs, entering):
+    """Derive the head that the list at `start` would have as rows; its quantiles only if it is `entering`."""
+    quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
+    codes, numbers = _codes(state), _numbers(state)
+    head = state[state[AT_HEAD] : state[AT_HEAD] + HEAD_WORDS + quantiles + 2 * thresholds]
+    count = count_of(words, start)
+    head[HEAD_NUMBER] = head_word(words, start, HEAD_NUMBER)
+    head[HEAD_COUNT] = count
+    head[HEAD_MINIMUM] = head_word(words, start, HEAD_MINIMUM)
+    head[HEAD_MAXIMUM] = head_word(words, start, list_maximum(words, start))
+    head[HEAD_LENGTH] = length_of(words, start) | (list_domain(words, start) << DOMAIN_SHIFT)
+    head[HEAD_ROWS] = head[HEAD_FINE] = 0
+    if entering:
+        i, upto = 0, numbers[0]
+        for q in range(quantiles):
+            phi = state[AT_PHI] + PHI_WIDTH * q
+            rank = open_rank(state, phi, count)
+            while upto < rank:
+                i += 1
+                upto += numbers[i]
+            head[HEAD_WORDS + state[phi + PHI_COLUMN]] = codes[i] * BOTH_CODES
+    for t in range(thresholds):
+        code = state[state[AT_THRESHOLD] + 2 * t]
+        under, inside = np.int64(0), np.int64(0)
+        for i in range(pairs):
+            if codes[i] < code:
+                under += numbers[i]
+            elif codes[i] == code:
+                inside = numbers[i]
+        head[HEAD_WORDS + quantiles + 2 * t] = under
+        head[HEAD_WORDS + quantiles + 2 * t + 1] = inside
+
+
+@inlined
+def _list_band(state, count):
+    """List the ranks of the band as ascending intervals (first, last) in the state (AT_BAND); returns how many."""
+    band, size = state[state[AT_BAND] : state[AT_BAND] + 2 * state[QUANTILES]], 0
+    for q in range(state[QUANTILES]):
+        phi = state[AT_PHI] + PHI_WIDTH * q
+        rank = open_rank(state, phi, count)
+        first, last = rank - state[phi + PHI_REACH], rank + state[phi + PHI_REACH]
+        while size > 0 and first <= band[2 * size - 1]:
+            size -= 1
+            first, last = min(first, band[2 * size]), max(last, band[2 * size + 1])
+        band[2 * size], band[2 * size + 1] = first, last
+        size += 1
+    return size
+
+
+@compiled
+def shift_list(state, pairs, count, sign, everything):
+    """Add (sign +1) or subtract (-1) the pairs in the state to the sliding totals: all buckets, and the band's codes.
+
+    `everything` takes all codes for the band, where no other summary has to be subtracted again.
+    """
+    codes, numbers = _codes(state), _numbers(state)
+    at_total, at_super_total, at_fine = state[AT_TOTAL], state[AT_SUPER_TOTAL], state[AT_FINE]
+    band = state[AT_BAND]
+    intervals = _list_band(state, count)
+    i, k, below = 0, 0, np.int64(0)
+    while i < pairs:
+        bucket = codes[i] >> 4
+        super_ = bucket >> 4
+        inside, j = numbers[i], i + 1
+        while j < pairs and codes[j] >> 4 == bucket:
+            inside += numbers[j]
+            j += 1
+        place = place_of(state, super_)
+        state[at_total + place * 16 + (bucket & 15)] += sign * inside
+        if sign > 0 and state[at_super_total + place] == 0:
+            activate_super(state, super_)
+        state[at_super_total + place] += sign * inside
+        if sign < 0 and state[at_super_total + place] == 0:
+            deactivate_super(state, super_)
+        while k < intervals and state[band + 2 * k + 1] <= below:
+            k += 1
+        if everything or (k < intervals and state[band + 2 * k] <= below + inside):
+            for m in range(i, j):
+                state[at_fine + place * 256 + (codes[m] & 255)] += sign * numbers[m]
+        below += inside
+        i = j
+
+
+@compiled
+def unfold_list(state, halves, pairs):
+    """Restore the newest bucket totals from the pairs in the state."""
+    codes, numbers = _codes(state), _numbers(state)
+    side, half = fold_side(state), state[HALF_PLACES]
+    rows = 0
+    for i in range(pairs):
+        super_ = codes[i] >> 8
+        if rows == 0 or state[side + FOLD_ID * half + rows - 1] != super_:
+            for k in range(16):
+                halves[2 * side + 16 * rows + k] = 0
+            state[side + FOLD_ID * half + rows] = super_
+            state[side + FOLD_SUM * half + rows] = 0
+            rows += 1
+        halves[2 * side + 16 * (rows - 1) + ((codes[i] >> 4) & 15)] += numbers[i]
+        state[side + FOLD_SUM * half + rows - 1] += numbers[i]
+    state[NEWEST_ROWS + state[ROWS_SIDE]] = rows

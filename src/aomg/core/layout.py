@@ -151,7 +151,7 @@ def new_words(query: Query) -> Integers:
         (AT_FIRST, 16 * per_decade),
         (AT_SLOTS, 16 * per_decade),
         (AT_SCRATCH, 24),
-        (AT_PAIRS, 2 * MOST_PAIRS),
+        (AT_PAIRS, 3 * MOST_PAIRS),
         (AT_HEAD, HEAD_WORDS + quantiles + 2 * thresholds),
         (AT_BAND, 2 * quantiles),
         (AT_PLACE, places),

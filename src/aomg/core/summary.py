@@ -10,9 +10,9 @@ number              the sub-window's number (start / period)
 count               its events (31 bits); above them the length in bytes (24 bits), what it holds (2 bits: reals,
                     integers or both), and two flags: a list (bit 58), one value (bit 59)
 minimum, maximum    doubles, rounded outward where longs exceed 2^53; only the minimum if both are one value
-pairs               for each code in ascending order twice the distance from the one before (less one; the first
-                    from -1), plus one if it occurs more than once: then its count less two follows; numbers in
-                    seven bits a byte, lowest first
+codes               how many; for each in ascending order twice the distance from the one before (less one; the
+                    first from -1), plus one if it occurs more than once
+counts              less two, of the codes that occur more than once; numbers have seven bits a byte, lowest first
 ==================  ===========================================================================================
 
 *Rows* are a record of 8-byte words and rows of small counts:

@@ -9,6 +9,7 @@ from aomg.core.kernels.code_lists import (
     LIST_HEAD_ROOM,
     PAIR_ROOM,
     derive_head,
+    end_pairs,
     is_few,
     list_open_pairs,
     shift_list,
@@ -67,6 +68,7 @@ def _close_list(state, halves, counts, ring, words, start, number, folded, enter
     minimum, maximum = bits_of(double_of_key(state[OPEN_MINIMUM])), bits_of(double_of_key(state[OPEN_MAXIMUM]))
     length = write_list(state, ring, words, start, number, count, minimum, maximum, domain, pairs)
     if entering:
+        end_pairs(state, pairs)
         derive_head(state, words, start, pairs, True)
         shift_list(state, pairs, count, 1, False)
     clear_counts(state, folded)

@@ -3,8 +3,8 @@
 A sub-window of few distinct codes keeps all of them, as (code, count) pairs in one or two bytes each. What the same
 sub-window would keep as rows is a function of these pairs, so answers do not depend on the form.
 
-The pairs of the list that is being written or read are in the state (AT_PAIRS), and so is the head that it would have
-as rows (AT_HEAD).
+The pairs of the list that is being written or read are in the state (AT_PAIRS: codes, counts, and the events up to
+each), and so is the head that it would have as rows (AT_HEAD).
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from aomg.core.kernels.active_supers import activate_super, deactivate_super
 from aomg.core.kernels.codes import place_of
 from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, fold_side
 from aomg.core.kernels.heads import count_of, head_word, length_of, list_domain, list_head, list_maximum, list_words
-from aomg.core.kernels.lanes import filled_mask, lowest_bit
+from aomg.core.kernels.lanes import count_bits, filled_mask, lowest_bit
 from aomg.core.kernels.ranks import PHI_COLUMN, PHI_REACH, PHI_WIDTH, open_rank
 from aomg.core.kernels.registers import (
     AT_BAND,
@@ -59,6 +59,11 @@ def _numbers(state):
     return state[state[AT_PAIRS] + MOST_PAIRS : state[AT_PAIRS] + 2 * MOST_PAIRS]
 
 
+@copied
+def _ends(state):
+    return state[state[AT_PAIRS] + 2 * MOST_PAIRS : state[AT_PAIRS] + 3 * MOST_PAIRS]
+
+
 @inlined
 def few_events(supers, count):
     """Whether so many events in so many supers are a list."""
@@ -70,37 +75,32 @@ def is_few(state, halves, folded, count):
     """Whether the folded sub-window has so few codes that a list is smaller: by its events, or by its buckets."""
     if few_events(folded, count):
         return True
-    if folded * 16 > ALWAYS_LISTED:
-        return False
-    side, buckets = 2 * fold_side(state), 0
+    side, buckets = 2 * fold_side(state), np.int64(0)
     for i in range(folded):
-        filled = filled_mask(halves, side + 16 * i)
-        while filled != 0:
-            filled &= filled - 1
-            buckets += 1
-    return buckets * 16 <= ALWAYS_LISTED
+        buckets += count_bits(filled_mask(halves, side + 16 * i))
+        if buckets * 16 > ALWAYS_LISTED:
+            return False
+    return True
 
 
 @inlined
 def list_open_pairs(state, halves, counts, folded):
     """List the pairs of the folded sub-window; returns how many."""
     codes, numbers = _codes(state), _numbers(state)
-    side = fold_side(state)
-    ids = side + FOLD_ID * state[HALF_PLACES]
+    ids = fold_side(state) + FOLD_ID * state[HALF_PLACES]
     pairs = 0
     for i in range(folded):
         super_ = state[ids + i]
         cells = place_of(state, super_) * 256
-        buckets = filled_mask(halves, 2 * side + 16 * i)
-        while buckets != 0:
-            bucket = lowest_bit(buckets)
-            buckets &= buckets - 1
-            slots = filled_mask(counts, cells + 16 * bucket)
-            while slots != 0:
-                slot = lowest_bit(slots)
-                slots &= slots - 1
-                codes[pairs] = (super_ << 8) | (bucket << 4) | slot
-                numbers[pairs] = counts[cells + 16 * bucket + slot]
+        for part in range(0, 256, 64):  # four buckets at a time: fewer loops of unknown length
+            first = cells + part
+            filled = filled_mask(counts, first) | (filled_mask(counts, first + 16) << 16)
+            filled |= (filled_mask(counts, first + 32) << 32) | (filled_mask(counts, first + 48) << 48)
+            while filled != 0:
+                cell = lowest_bit(filled)
+                filled &= filled - 1
+                codes[pairs] = (super_ << 8) | (part + cell)
+                numbers[pairs] = counts[first + cell]
                 pairs += 1
     return pairs
 
@@ -123,14 +123,22 @@ def write_list(state, ring, words, start, number, count, minimum, maximum, domai
     words[head + HEAD_MINIMUM] = minimum
     if not one_value:
         words[head + HEAD_MAXIMUM] = maximum
-    end = start + 8 * (HEAD_MAXIMUM if one_value else HEAD_MAXIMUM + 1)
+    end = put_number(ring, start + 8 * (HEAD_MAXIMUM if one_value else HEAD_MAXIMUM + 1), pairs)
     before = np.int64(-1)
     for i in range(pairs):
-        more = numbers[i] > 1
-        end = put_number(ring, end, ((codes[i] - before - 1) << 1) | more)
-        if more:
-            end = put_number(ring, end, numbers[i] - 2)
+        step = ((codes[i] - before - 1) << 1) | (numbers[i] > 1)
         before = codes[i]
+        if step < 128:
+            ring[end] = step
+            end += 1
+        else:
+            end = put_number(ring, end, step)
+    for i in range(pairs):  # a byte that is overwritten unless the pair has one: no branch to mispredict
+        ring[end] = numbers[i] - 2
+        if numbers[i] >= 130:
+            end = put_number(ring, end, numbers[i] - 2)
+        else:
+            end += numbers[i] > 1
     while (end - start) & 7:
         ring[end] = 0
         end += 1
@@ -141,22 +149,39 @@ def write_list(state, ring, words, start, number, count, minimum, maximum, domai
 @compiled
 def read_list(state, ring, words, start):
     """Read the pairs of the list at `start` into the state; returns how many."""
-    codes, numbers = _codes(state), _numbers(state)
-    count = count_of(words, start)
-    where = start + 8 * list_words(words, start)
-    pairs = 0
-    code, total = np.int64(-1), np.int64(0)
-    while total < count:
-        token, where = get_number(ring, where)
-        code += (token >> 1) + 1
-        number = np.int64(1)
-        if token & 1:
-            more, where = get_number(ring, where)
-            number = more + 2
-        codes[pairs], numbers[pairs] = code, number
-        total += number
-        pairs += 1
+    codes, numbers, ends = _codes(state), _numbers(state), _ends(state)
+    pairs, where = get_number(ring, start + 8 * list_words(words, start))
+    last = start + length_of(words, start) - 1
+    code = np.int64(-1)
+    for i in range(pairs):
+        step = np.int64(ring[where])
+        if step < 128:
+            where += 1
+        else:
+            step, where = get_number(ring, where)
+        code += (step >> 1) + 1
+        codes[i], numbers[i] = code, step & 1
+    total = np.int64(0)
+    for i in range(pairs):
+        more = numbers[i]
+        rest = np.int64(ring[min(where, last)])
+        if more * rest >= 128:
+            rest, where = get_number(ring, where)
+        else:
+            where += more
+        numbers[i] = 1 + more * (rest + 1)
+        total += numbers[i]
+        ends[i] = total
     return pairs
+
+
+@inlined
+def _is_number(record, where):
+    """Whether a number of at most five bytes begins at `where`."""
+    last = where
+    while last < record.size and last < where + 5 and record[last] >= 128:
+        last += 1
+    return last < record.size and last < where + 5
 
 
 @compiled
@@ -165,36 +190,48 @@ def list_is_sound(record, supers):
     words = record.view(np.int64)
     if record.size < 24 or record.size < 8 * list_words(words, 0) or length_of(words, 0) != record.size:
         return False
-    count = count_of(words, 0)
-    if count == 0:
-        return False
-    end = record.size
     where = np.int64(8 * list_words(words, 0))
-    code, total, pairs = np.int64(-1), np.int64(0), 0
-    while total < count:
-        for part in range(2):
-            last = where
-            while last < end and last < where + 5 and record[last] >= 128:
-                last += 1
-            if last == end or last == where + 5:
-                return False
-            value, where = get_number(record, where)
-            if part == 0:
-                code += (value >> 1) + 1
-                total += 1
-                if not value & 1:
-                    break
-            else:
-                total += value + 1
-        pairs += 1
-        if code >= supers * 256 or pairs > MOST_PAIRS:
-            return False
-    if total != count or end - where >= 8:
+    if not _is_number(record, where):
         return False
+    pairs, where = get_number(record, where)
+    if not 0 < pairs <= MOST_PAIRS:
+        return False
+    code, more = np.int64(-1), np.int64(0)
+    for _ in range(pairs):
+        if not _is_number(record, where):
+            return False
+        step, where = get_number(record, where)
+        code += (step >> 1) + 1
+        more += step & 1
+    total = np.int64(pairs)
+    for _ in range(more):
+        if not _is_number(record, where):
+            return False
+        rest, where = get_number(record, where)
+        total += rest + 1
     padding = np.uint8(0)
-    for k in range(where, end):
+    for k in range(where, record.size):
         padding |= record[k]
-    return padding == 0
+    return code < supers * 256 and total == count_of(words, 0) and record.size - where < 8 and padding == 0
+
+
+@inlined
+def _pair_at(ends, pairs, rank):
+    """The pair that holds a rank: as many as end before it. No branch to mispredict."""
+    before = np.int64(0)
+    for i in range(pairs):
+        before += ends[i] < rank
+    return before
+
+
+@inlined
+def end_pairs(state, pairs):
+    """Add up the pairs in the state: how many events there are up to each."""
+    numbers, ends = _numbers(state), _ends(state)
+    total = np.int64(0)
+    for i in range(pairs):
+        total += numbers[i]
+        ends[i] = total
 
 
 @inlined
@@ -211,14 +248,11 @@ def derive_head(state, words, start, pairs, entering):
     head[HEAD_LENGTH] = length_of(words, start) | (list_domain(words, start) << DOMAIN_SHIFT)
     head[HEAD_ROWS] = head[HEAD_FINE] = 0
     if entering:
-        i, upto = 0, numbers[0]
+        ends = _ends(state)
         for q in range(quantiles):
             phi = state[AT_PHI] + PHI_WIDTH * q
             rank = open_rank(state, phi, count)
-            while upto < rank:
-                i += 1
-                upto += numbers[i]
-            head[HEAD_WORDS + state[phi + PHI_COLUMN]] = codes[i] * BOTH_CODES
+            head[HEAD_WORDS + state[phi + PHI_COLUMN]] = codes[_pair_at(ends, pairs, rank)] * BOTH_CODES
     for t in range(thresholds):
         code = state[state[AT_THRESHOLD] + 2 * t]
         under, inside = np.int64(0), np.int64(0)
@@ -232,18 +266,32 @@ def derive_head(state, words, start, pairs, entering):
 
 
 @inlined
-def _list_band(state, count):
-    """List the ranks of the band as ascending intervals (first, last) in the state (AT_BAND); returns how many."""
+def _list_band(state, pairs, count):
+    """List the band as intervals of pairs (first, last) in the state (AT_BAND), ascending; returns how many.
+
+    The band is whole buckets, from rank - reach to rank + reach of each quantile.
+    """
+    codes, ends = _codes(state), _ends(state)
     band, size = state[state[AT_BAND] : state[AT_BAND] + 2 * state[QUANTILES]], 0
-    for q in range(state[QUANTILES]):
+    for q in range(state[QUANTILES]):  # intervals of ranks
         phi = state[AT_PHI] + PHI_WIDTH * q
         rank = open_rank(state, phi, count)
-        first, last = rank - state[phi + PHI_REACH], rank + state[phi + PHI_REACH]
-        while size > 0 and first <= band[2 * size - 1]:
+        first, last = max(rank - state[phi + PHI_REACH], 1), min(rank + state[phi + PHI_REACH], count)
+        while size > 0 and first <= band[2 * size - 1] + 1:
             size -= 1
             first, last = min(first, band[2 * size]), max(last, band[2 * size + 1])
         band[2 * size], band[2 * size + 1] = first, last
         size += 1
+    before = np.int64(-1)
+    for k in range(size):  # intervals of pairs
+        first = np.int64(0) if band[2 * k] == 1 else _pair_at(ends, pairs, band[2 * k])
+        last = pairs - 1 if band[2 * k + 1] == count else _pair_at(ends, pairs, band[2 * k + 1])
+        while first > 0 and codes[first - 1] >> 4 == codes[first] >> 4:
+            first -= 1
+        while last + 1 < pairs and codes[last + 1] >> 4 == codes[last] >> 4:
+            last += 1
+        band[2 * k], band[2 * k + 1] = max(first, before + 1), last  # two intervals may meet in a bucket
+        before = last
     return size
 
 
@@ -255,30 +303,28 @@ def shift_list(state, pairs, count, sign, everything):
     """
     codes, numbers = _codes(state), _numbers(state)
     at_total, at_super_total, at_fine = state[AT_TOTAL], state[AT_SUPER_TOTAL], state[AT_FINE]
-    band = state[AT_BAND]
-    intervals = _list_band(state, count)
-    i, k, below = 0, 0, np.int64(0)
+    band, intervals = state[AT_BAND], 1
+    if everything:
+        state[band], state[band + 1] = 0, pairs - 1
+    else:
+        intervals = _list_band(state, pairs, count)
+    i = 0
     while i < pairs:
-        bucket = codes[i] >> 4
-        super_ = bucket >> 4
-        inside, j = numbers[i], i + 1
-        while j < pairs and codes[j] >> 4 == bucket:
-            inside += numbers[j]
-            j += 1
+        super_ = codes[i] >> 8
         place = place_of(state, super_)
-        state[at_total + place * 16 + (bucket & 15)] += sign * inside
+        shift = np.int64(0)
+        while i < pairs and codes[i] >> 8 == super_:
+            state[at_total + place * 16 + ((codes[i] >> 4) & 15)] += sign * numbers[i]
+            shift += numbers[i]
+            i += 1
         if sign > 0 and state[at_super_total + place] == 0:
             activate_super(state, super_)
-        state[at_super_total + place] += sign * inside
+        state[at_super_total + place] += sign * shift
         if sign < 0 and state[at_super_total + place] == 0:
             deactivate_super(state, super_)
-        while k < intervals and state[band + 2 * k + 1] <= below:
-            k += 1
-        if everything or (k < intervals and state[band + 2 * k] <= below + inside):
-            for m in range(i, j):
-                state[at_fine + place * 256 + (codes[m] & 255)] += sign * numbers[m]
-        below += inside
-        i = j
+    for k in range(intervals):
+        for i in range(state[band + 2 * k], state[band + 2 * k + 1] + 1):
+            state[at_fine + place_of(state, codes[i] >> 8) * 256 + (codes[i] & 255)] += sign * numbers[i]
 
 
 @compiled

@@ -185,6 +185,49 @@ def pack_row(typing_context, counts, first, ring, where):
     return types.int64(counts, types.int64, ring, types.int64), generate
 
 
+def _nibbles(builder, row):
+    """The 16 bytes of a row, which are below 16, in eight: the first eight in the low halves."""
+    byte, number = ir.IntType(8), ir.IntType(32)
+    low, high = (
+        builder.shuffle_vector(row, row, ir.Constant(ir.VectorType(number, 8), list(range(i, i + 8)))) for i in (0, 8)
+    )
+    return builder.or_(low, builder.shl(high, ir.Constant(ir.VectorType(byte, 8), [4] * 8)))
+
+
+@intrinsic
+def pack_both(typing_context, counts, first, ring, where):
+    """As pack_row; returns the row's nibbles as a word, too."""
+
+    def generate(context, builder, signature, arguments):
+        counts, first, ring, where = arguments
+        word = ir.IntType(64)
+        source, _ = _vector_at(context, builder, signature.args[0], counts, first, ir.IntType(32), 16)
+        target, packed = _vector_at(context, builder, signature.args[2], ring, where, ir.IntType(8), 16)
+        row = builder.load(source, align=4)
+        bytes_ = builder.trunc(row, packed)
+        builder.store(bytes_, target, align=1)
+        every = builder.zext(_across_lanes(builder, "or_", row, 16), word)
+        return context.make_tuple(
+            builder, signature.return_type, [every, builder.bitcast(_nibbles(builder, bytes_), word)]
+        )
+
+    return types.UniTuple(types.int64, 2)(counts, types.int64, ring, types.int64), generate
+
+
+@intrinsic
+def store_word(typing_context, ring, where, value):
+    """ring[where:where+8] = the bytes of a word."""
+
+    def generate(context, builder, signature, arguments):
+        ring, where, value = arguments
+        data = context.make_array(signature.args[0])(context, builder, ring).data
+        pointer = builder.bitcast(builder.gep(data, [where]), ir.IntType(64).as_pointer())
+        builder.store(value, pointer, align=1)
+        return context.get_dummy_value()
+
+    return types.void(ring, types.int64, types.int64), generate
+
+
 @intrinsic
 def pack_nibbles(typing_context, counts, first, ring, where):
     """ring[where:where+8] = counts[first:first+16], which are below 16: the first eight in the low halves of bytes."""
@@ -195,12 +238,7 @@ def pack_nibbles(typing_context, counts, first, ring, where):
         source, _ = _vector_at(context, builder, signature.args[0], counts, first, ir.IntType(32), 16)
         target, _ = _vector_at(context, builder, signature.args[2], ring, where, byte, 8)
         row = builder.trunc(builder.load(source, align=4), ir.VectorType(byte, 16))
-        low, high = (
-            builder.shuffle_vector(row, row, ir.Constant(ir.VectorType(ir.IntType(32), 8), list(range(i, i + 8))))
-            for i in (0, 8)
-        )
-        four = ir.Constant(ir.VectorType(byte, 8), [4] * 8)
-        builder.store(builder.or_(low, builder.shl(high, four)), target, align=1)
+        builder.store(_nibbles(builder, row), target, align=1)
         return context.get_dummy_value()
 
     return types.void(counts, types.int64, ring, types.int64), generate
@@ -278,6 +316,16 @@ def lowest_bit(typing_context, mask):
 
     def generate(context, builder, signature, arguments):
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def count_bits(typing_context, mask):
+    """How many bits of a mask are set."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
 
     return types.int64(types.int64), generate
 

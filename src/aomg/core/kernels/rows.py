@@ -3,7 +3,16 @@
 import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
-from aomg.core.kernels.lanes import add_bytes, add_nibbles, pack_nibbles, pack_row, subtract_bytes, subtract_nibbles
+from aomg.core.kernels.lanes import (
+    add_bytes,
+    add_nibbles,
+    pack_both,
+    pack_nibbles,
+    pack_row,
+    store_word,
+    subtract_bytes,
+    subtract_nibbles,
+)
 
 SPARSE_FROM = 4096  # events: with fewer, saving bytes costs more time in mispredicted branches
 MOST_POSITIONS = 7  # (position, count) nibbles of a row: with more, the counts of all positions take less
@@ -43,13 +52,13 @@ def write_counts(ring, position, step, counts, first, sparse):
 @inlined
 def write_band_counts(ring, position, step, counts, first, sparse):
     """As write_counts, for a row whose counts are most often below 16."""
-    every = pack_row(counts, first, ring, position + 2)
+    every, nibbles = pack_both(counts, first, ring, position + 2)
     if every < 256 and step < 0x3FFF and not sparse:
         if every < 16:
             ring[position] = (step << 2) & 255
             ring[position + 1] = step >> 6
             ring[position + 2] = NIBBLES
-            pack_nibbles(counts, first, ring, position + 3)
+            store_word(ring, position + 3, nibbles)
             return position + 11
         head = (step << 2) | 1
         ring[position] = head & 255

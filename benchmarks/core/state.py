@@ -54,6 +54,7 @@ def run(quick: bool) -> list[Figure]:
             "variables",
         )
     )
+    figures += [*_sizes(quick), _day()]
     resident = _resident_bytes(values)
     if resident:
         figures.append(
@@ -67,6 +68,45 @@ def run(quick: bool) -> list[Figure]:
             )
         )
     return figures
+
+
+def _sizes(quick: bool) -> list[Figure]:
+    """Bytes of a summary by the number of its events, which are lognormal."""
+    random = np.random.default_rng(5)
+    figures = []
+    for events, most in ((1, 40), (5, 50), (60, 120), (200, 300), (1_000, 600)):
+        sub_windows = 20 if quick else 200
+        operator = Operator(Query(sub_windows * events, events))
+        operator.push(800 * random.lognormal(0, 0.3, sub_windows * events))
+        mean = operator.summary_nbytes / sub_windows
+        figures.append(
+            Figure(
+                f"a closed sub-window of {events:,} event{'s' if events > 1 else ''}",
+                f"{mean:,.0f} bytes",
+                f"<= {most}",
+                mean <= most,
+                {"bytes": mean},
+                "bytes",
+            )
+        )
+    return figures
+
+
+def _day() -> Figure:
+    """A key with few events a minute, over a day."""
+    operator = Operator(Query("24 hours", "1 minute"))
+    times = np.datetime64("2026-05-01", "us") + np.arange(1_440 * 60) * np.timedelta64(1, "s")
+    operator.push(800 * np.random.default_rng(6).lognormal(0, 0.3, times.size), times)
+    operator.finish()
+    size = operator.summary_nbytes
+    return Figure(
+        "summaries of a key, 24 hours by 1 minute, 60 events a minute",
+        f"{size / 1e3:,.0f} kB",
+        "<= 170 kB",
+        size <= 170_000,
+        {"summary_bytes": size},
+        "bytes",
+    )
 
 
 def _resident_bytes(values: np.ndarray) -> int:

@@ -45,6 +45,8 @@ def event_times(draw):
     size = draw(st.sampled_from([0, 1, 2, 31, 33, 200, 1_500, 5_000]))
     step = draw(st.sampled_from([0, 1, 1_000, SECOND // 3, SECOND, 40 * SECOND]))
     times = START + np.cumsum(random.integers(0, step + 1, size)) * draw(st.sampled_from([1, 1, 30]))
+    grid = draw(st.sampled_from([1, 1, SECOND // 2]))  # some times are boundaries
+    times = times // grid * grid
     disorder = draw(st.sampled_from(["none", "few", "near", "all"]))
     if disorder == "few" and size:
         moved = random.integers(0, size, 3)

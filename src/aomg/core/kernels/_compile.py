@@ -76,5 +76,5 @@ _STAMP = source_stamp(Path(__file__).parent)
 _OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 compiled = compiler(_STAMP, **_OPTIONS)
 inlined = compiler(_STAMP, **_OPTIONS, forceinline=True)  # saves the 10 ns of a call
-# Copied into its callers before types are inferred: a caller compiles it once, and `level is None` prunes what it skips.
+# Copied into its callers before types are inferred: a caller compiles it once; `level is None` prunes what it skips.
 copied = compiler(_STAMP, **_OPTIONS, inline="always")

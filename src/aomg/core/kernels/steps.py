@@ -10,7 +10,7 @@ compiles each case separately, so a query without a fine part neither compiles n
 
 import numpy as np
 
-from aomg.core.kernels._compile import compiled, copied, inlined
+from aomg.core.kernels._compile import compiled, copied
 from aomg.core.kernels.answering import compute_result
 from aomg.core.kernels.closing import close_dense, summary_room
 from aomg.core.kernels.counting import add_pairs, clear_open, count_chunk

@@ -45,8 +45,9 @@ AREAS = (
     ),
     Area(
         "Accuracy",
-        "Errors compare with the exact quantile of the raw values, in every full window.",
-        {"accuracy": "core.accuracy", "accuracy_on_files": "core.accuracy"},
+        "Errors compare with the exact quantile of the raw values, in every full window. A false alarm is a sub-window "
+        "of a calm stream at which `burst` becomes true.",
+        {"accuracy": "core.accuracy", "accuracy_on_files": "core.accuracy", "bursts": "core.bursts"},
     ),
     Area("Space", "Variables are live scalars, the paper's measure of space.", {"state": "core.state"}),
     Area("Generated streams", "One thread.", {"streams": "core.streams"}),

@@ -90,7 +90,8 @@ class FewK:
     threshold
         Top-k gives the estimate where P(1-phi) is below this (the paper's statistical inefficiency).
     burst
-        Effect size, between 0 and 1, above which a sub-window's tail counts as larger than the one before.
+        Effect size, between 0 and 1, above which a sub-window's tail counts as larger than the one before. Tails of
+        fewer than about 43 values have no effect size: their largest values are counted.
     offset
         Where interval sampling starts: "rotate" depends on the sub-window's number and is unbiased, "paper" takes
         every i-th value and is biased low.

@@ -98,7 +98,11 @@ class Result:
 
     @property
     def burst_score(self) -> float:
-        """Mean of sign(x - y) over pairs of the newest tail and the one before, in [-1, 1]."""
+        """Mean of sign(x - y) over pairs of the newest tail and the one before, in [-1, 1].
+
+        The largest over the high quantiles. A tail of fewer than about 43 values counts only if it is significantly
+        larger or smaller than the one before (`aomg.core.kernels.exceedances`); 0 if no tail counts.
+        """
         return float(self._results.burst_scores[self._row])
 
     def __getitem__(self, quantile: Any) -> Estimate:
@@ -204,7 +208,7 @@ class Results(Sequence[Result]):
 
     @property
     def bursts(self) -> npt.NDArray[np.bool_]:
-        """Whether the newest sub-window of each window is a burst."""
+        """Whether each window has a burst; see `Result.burst`."""
         return self.rows[:, BURST].astype(np.bool_)
 
     @property
@@ -219,7 +223,7 @@ class Results(Sequence[Result]):
 
     @property
     def burst_scores(self) -> npt.NDArray[np.float64]:
-        """The burst detector's score for the newest sub-window of each window."""
+        """The burst detector's score for the newest sub-window of each window; see `Result.burst_score`."""
         return self._reals[:, SCORE]
 
     def column_of(self, quantile: Any) -> int:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import oracle_local as local
-from oracle_fixtures import FIXTURES, pack, pack_folder
+from oracle_fixtures import FIXTURES, pack, pack_folder, unpack_folder
 from oracle_records import RECORDED, Outcome, table_rows, write
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "spark")]
@@ -57,6 +57,10 @@ def record_monitor() -> None:
             here = folder / str(files)
             monitor.prepare(here, files)
             _write(f"monitor-{name}", monitor.outcomes(here, monitor.run(here)))
+        here = folder / "continued"
+        unpack_folder(FIXTURES / "monitor.tar.gz", here)
+        monitor.prepare(here)
+        _write("monitor-continued", monitor.outcomes(here, monitor.run(here)))
 
 
 def record_fixtures() -> None:

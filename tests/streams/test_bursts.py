@@ -33,6 +33,17 @@ def test_a_burst_is_as_large_as_the_tail_of_the_window(size, period, quantile, r
     assert (stream.take(size) != pingmesh().take(size)).sum() == raised
 
 
+def test_a_burst_can_raise_another_number_of_values():
+    calm = pingmesh().take(131_072)
+    fewer, usual = (with_bursts(pingmesh(), 131_072, 16_384, raised=raised).take(131_072) for raised in (131, 0))
+    assert ((fewer != calm).sum(), (usual != calm).sum()) == (131, 132)
+    (spared,) = np.flatnonzero(fewer != usual)
+    assert usual[spared] == usual[usual != calm].min()
+    for raised in (-1, 16_385):
+        with pytest.raises(ValueError, match="up to a whole sub-window"):
+            with_bursts(pingmesh(), 131_072, 16_384, raised=raised)
+
+
 def test_every_full_window_holds_exactly_one_burst():
     changed = (BURSTY.take(4 * SIZE) != CALM).reshape(-1, PERIOD).any(axis=1)
     windows = np.lib.stride_tricks.sliding_window_view(changed, SIZE // PERIOD)

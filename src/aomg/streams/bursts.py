@@ -23,12 +23,8 @@ class Bursts(Stream):
     period: int
     quantile: float
     factor: int
-
-    @property
-    def raised(self) -> int:
-        """The number of values that a burst multiplies: those from the window's phi-quantile up."""
-        # The small term keeps a product such as 20 * (1 - 0.9) from falling just below 2.
-        return min(floor(self.size * (1 - self.quantile) + 1e-9) + 1, self.period)
+    raised: int
+    """The number of values that a burst multiplies."""
 
     def take(self, n: int, start: int = 0) -> NDArray[np.int64]:
         """Return the ``n`` values at positions ``start`` to ``start + n - 1``.
@@ -59,7 +55,9 @@ class Bursts(Stream):
         return np.concatenate([above, equal[: self.raised - above.size]])
 
 
-def with_bursts(stream: Stream, size: int, period: int, quantile: float = 0.999, factor: int = 10) -> Bursts:
+def with_bursts(
+    stream: Stream, size: int, period: int, quantile: float = 0.999, factor: int = 10, raised: int = 0
+) -> Bursts:
     """Return ``stream`` with one burst in every window.
 
     Parameters
@@ -74,11 +72,13 @@ def with_bursts(stream: Stream, size: int, period: int, quantile: float = 0.999,
         phi: the lowest quantile of the window that the burst decides.
     factor
         The raised values are multiplied by it.
+    raised
+        How many values a burst raises. 0 for those from the window's phi-quantile up: ``floor(N(1 - phi)) + 1``, or
+        the whole sub-window if it is smaller. For 131,072 values and 0.999 that is the paper's 132.
 
     Notes
     -----
-    A burst raises ``floor(N(1 - phi)) + 1`` values, or the whole sub-window if it is smaller.
-    For 131,072 values and 0.999 that is the paper's 132. All other values stay as they are.
+    All other values stay as they are.
 
     Examples
     --------
@@ -94,4 +94,9 @@ def with_bursts(stream: Stream, size: int, period: int, quantile: float = 0.999,
         raise ValueError(f"quantile is {quantile}; give a number above 0 and at most 1")
     if factor < 1:
         raise ValueError(f"factor is {factor}; a burst multiplies by 1 or more")
-    return Bursts(stream, size, period, quantile, factor)
+    if not 0 <= raised <= period:
+        raise ValueError(f"raised is {raised} and period is {period}; a burst raises up to a whole sub-window")
+    if raised == 0:
+        # The small term keeps a product such as 20 * (1 - 0.9) from falling just below 2.
+        raised = min(floor(size * (1 - quantile) + 1e-9) + 1, period)
+    return Bursts(stream, size, period, quantile, factor, raised)

@@ -25,9 +25,10 @@ def bursts(
     period: int = 16_384,
     quantile: float = 0.999,
     factor: int = 10,
+    raised: int = 0,
 ) -> Bursts:
     """Return a named stream with a burst in every window; see :func:`with_bursts`."""
-    return with_bursts(_plain(of, seed), size, period, quantile, factor)
+    return with_bursts(_plain(of, seed), size, period, quantile, factor, raised)
 
 
 def drifting(

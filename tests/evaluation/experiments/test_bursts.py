@@ -64,7 +64,7 @@ def test_the_space_of_each_fraction_is_told_beside_the_papers(measurements):
 
 
 def test_claims_and_differences_follow_from_the_numbers(measurements):
-    damaged, _, _, saved = EXPERIMENT.outcome(measurements, TINY, None).claims
+    damaged, _, _, _, saved = EXPERIMENT.outcome(measurements, TINY, None).claims
     assert damaged.holds
     assert saved.holds
     other = measurements | {
@@ -72,22 +72,63 @@ def test_claims_and_differences_follow_from_the_numbers(measurements):
         "4K-paper-0.5": measurements["4K-paper-0.5"] | {"value_error": [0.1, 60.0]},
     }
     outcome = EXPERIMENT.outcome(other, TINY, None)
-    damaged, _, _, saved = outcome.claims
+    damaged, _, _, _, saved = outcome.claims
     assert not damaged.holds
     assert not saved.holds
     assert "60.00" in saved.measured
-    assert any("Q0.999 at fraction 0.5 60.00 % (the paper 1.52 %)" in text for text in outcome.findings)
+    assert any("Q0.999 at fraction 0.5 60.00 % (the paper 1.52 %; with 131" in text for text in outcome.findings)
 
 
-@pytest.mark.parametrize(("few", "holds"), [((26.0, 17.0), True), ((26.0, 4.0), False), ((3.25, 2.77), False)])
-def test_a_higher_sampling_rate_is_needed_where_a_tenth_is_above_the_aim(measurements, few, holds):
-    changed = dict(measurements)
+def with_errors(measurements, raised, few):
+    """The measurements with other errors of Q0.999 at fraction 0.1, and small ones at 0.5, for one number of values."""
+    suffix, changed = {132: "", 131: "-raised-131"}[raised], dict(measurements)
     for name, error in zip(("16K", "4K"), few, strict=True):
-        changed[f"{name}-paper-0.1"] = measurements[f"{name}-paper-0.1"] | {"value_error": [0.1, error]}
-        changed[f"{name}-paper-0.5"] = measurements[f"{name}-paper-0.5"] | {"value_error": [0.1, 1.5]}
-    claim = EXPERIMENT.outcome(changed, TINY, None).claims[2]
+        for fraction, value in ((0.1, error), (0.5, 1.5)):
+            piece = f"{name}-paper-{fraction}{suffix}"
+            changed[piece] = measurements[piece] | {"value_error": [0.1, value]}
+    return changed
+
+
+@pytest.mark.parametrize("raised", [132, 131])
+@pytest.mark.parametrize(("few", "holds"), [((26.0, 17.0), True), ((26.0, 4.0), False), ((3.25, 2.77), False)])
+def test_a_higher_sampling_rate_is_needed_where_a_tenth_is_above_the_aim(measurements, raised, few, holds):
+    claims = EXPERIMENT.outcome(with_errors(measurements, raised, few), TINY, None).claims
+    (claim,) = [claim for claim in claims if claim.name.endswith(f"{raised} values raised")]
     assert "25.97 / 17.38 %" in claim.paper and f"{few[0]:.2f} / {few[1]:.2f} % at 0.1" in claim.measured
     assert claim.holds == holds
+
+
+def test_a_claim_that_holds_only_with_one_value_fewer_says_so(measurements):
+    both = with_errors(with_errors(measurements, 132, (3.0, 3.0)), 131, (60.0, 60.0))
+    many, few = EXPERIMENT.outcome(both, TINY, None).claims[2:4]
+    assert (many.holds, few.holds) == (False, True)
+    assert many.reason == "it turns on one value: it holds with 131 raised values" and few.reason == ""
+    neither = with_errors(both, 131, (3.0, 3.0))
+    assert {claim.reason for claim in EXPERIMENT.outcome(neither, TINY, None).claims[2:4]} == {"0.1 is enough here"}
+
+
+def test_bursts_of_132_and_of_131_values_are_shown_with_the_papers_numbers_beside_both(measurements):
+    outcome = EXPERIMENT.outcome(measurements, TINY, None)
+    for raised, table in zip((132, 131), outcome.tables, strict=False):
+        assert f"bursts of {raised} values" in table.title and f"the largest {raised} values" in table.note
+        suffix = "" if raised == 132 else "-raised-131"
+        rows = {(row[0], row[1], row[2]): row[6] for row in table.rows}
+        assert rows[16_384, "fraction 0.1, offset paper", "paper"] == 25.97
+        for period, name in ((16_384, "16K"), (4_096, "4K")):
+            error = measurements[f"{name}-paper-0.1{suffix}"]["value_error"][1]
+            assert rows[period, "fraction 0.1, offset paper", "here"] == error
+
+
+def test_a_tenth_of_the_tail_turns_on_one_raised_value(measurements):
+    """The last of the 14 samples of a tail is its 132nd value: raised or not."""
+    for period in ("16K", "4K"):
+        assert measurements[f"{period}-paper-0.1"]["value_error"][1] < 6
+        assert measurements[f"{period}-paper-0.1-raised-131"]["value_error"][1] > 40
+        assert measurements[f"{period}-default-raised-131"]["worst_value_error"][1] <= 2
+    (finding,) = [text for text in EXPERIMENT.outcome(measurements, TINY, None).findings if "one value" in text]
+    errors = [measurements[f"{period}-paper-0.1-raised-131"]["value_error"][1] for period in ("16K", "4K")]
+    assert f"{errors[0]:.2f} / {errors[1]:.2f} % with 131" in finding and "the paper has 25.97 / 17.38 %" in finding
+    assert "14 samples is its 132nd value" in finding
 
 
 def test_a_burst_is_injected_into_ones_own_values_up_to_the_last_whole_sub_window():

@@ -5,8 +5,9 @@ A file imports only from those above it in this list, so that there are no cycle
     registers  sortable  lanes      names of words, sortable keys, vectors of counts
     codes      ranks     rows       value <-> code, rank of a quantile, rows of counts <-> bytes
     counting   folds     totals     Level 1 counts, bucket totals, sliding totals of Level 2
-    closing    extremes  bursts     close a sub-window, extremes of the window, compare two tails
-    ring       pairs     answering  live summaries, ordered lists, a window's result
+    closing    extremes  pairs      close a sub-window, extremes of the window, ordered lists
+    exceedances          bursts     compare the largest events of two sub-windows, compare their tails
+    ring                 answering  live summaries, a window's result
     soundness  paper/               checks of foreign bytes, the fine part of summaries
     steps      tallies              the step of a sliding window, mergeable counts
     keys       sums                 many keys at once, summaries added up

@@ -1,13 +1,19 @@
-"""Detects bursts: compares the tail of the newest sub-window with the one before it.
+"""Detects bursts: compares the newest sub-window with the one before it, at the depth of every high quantile.
 
-The score is the mean of sign(x - y) over all pairs of the two tails, in [-1, 1]: 0 if they are alike, near 1 if almost
-every value of the new tail is above almost every value of the old one. A burst is a score above the effect size of the
-query and above four standard deviations of what chance gives for lists of order statistics (`burst_threshold`), which
-no tail of fewer than about 43 values can exceed. With an envelope the score is computed here, from bucket totals; else
-from the tails' samples (core.kernels.paper.level2). There is one for every high quantile's depth: a burst that raises
-only the top 0.1 % does not change the order of the top 1 %.
+Score
+    The mean of sign(x - y) over all pairs of the two tails, in [-1, 1]: 0 if they are alike, near 1 if almost every
+    value of the new tail is above almost every value of the old one. The tail is larger if the score is above the
+    effect size of the query and above four standard deviations of what chance gives for lists of order statistics
+    (`burst_threshold`), which no tail of fewer than about 43 values can exceed. There is a score for every high
+    quantile's depth: a burst that raises only the top 0.1 % does not change the order of the top 1 %.
+Exceedances
+    If a tail is too short for the score, the largest events of both sub-windows are compared
+    (core.kernels.exceedances). Their chance of a false alarm is known for every distribution.
 
-A burst lasts until a sub-window's tail is smaller than the one before by the same measure, at most one window long.
+With an envelope both are computed here, from bucket totals. Without one, the score alone is computed from the tails'
+samples (core.kernels.paper.level2).
+
+A burst lasts until a sub-window's tail is smaller than the one before by the same measures, at most one window long.
 """
 
 import math
@@ -15,6 +21,7 @@ import math
 import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels.exceedances import compare_exceedances
 from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, FOLD_WIDTH, fold_side
 from aomg.core.kernels.lanes import row_wins
 from aomg.core.kernels.ranks import tail_depth
@@ -65,8 +72,8 @@ def _cut_row_wins(halves, x, y, skip_x, skip_y):
 
 
 @inlined
-def _score(state, halves, depth, new_count, old_count):
-    """Mean of sign(x - y) over all pairs of the two tails at one depth, and the limits of chance."""
+def _tail_limit(state, depth, new_count, old_count):
+    """The limit of chance at one depth, 1 or more if a tail is too short. Cached, with how deep to look."""
     entry = state[AT_DEPTH] + DEPTH_WIDTH * depth
     if state[entry + 2] != new_count or state[entry + 3] != old_count:
         state[entry + 2], state[entry + 3] = new_count, old_count
@@ -75,9 +82,14 @@ def _score(state, halves, depth, new_count, old_count):
         fraction = state[entry + 4] / new_count
         limit = burst_threshold(double_of(state[BURST_EFFECT]), state[entry + 4], state[entry + 5], fraction)
         state[entry + 6] = bits_of(limit)
+    return double_of(state[entry + 6])
+
+
+@inlined
+def _score(state, halves, depth, new_count, old_count):
+    """Mean of sign(x - y) over all pairs of the two tails at one depth."""
+    entry = state[AT_DEPTH] + DEPTH_WIDTH * depth
     top_new, top_old = state[entry + 4], state[entry + 5]
-    if double_of(state[entry + 6]) >= 1.0:
-        return 0.0, 2.0
     half = state[HALF_PLACES]
     new_rows = state[NEWEST_ROWS + state[ROWS_SIDE]]
     old_rows = state[NEWEST_ROWS + 1 - state[ROWS_SIDE]]
@@ -116,26 +128,32 @@ def _score(state, halves, depth, new_count, old_count):
             j += 1
         skip_new = np.int64(0)
         i += 1
-    score = won / (float(top_new) * float(top_old)) - 1.0
-    return score, double_of(state[entry + 6])
+    return won / (float(top_new) * float(top_old)) - 1.0
 
 
 @inlined
 def compare_tails(state, halves, new_count, old_count):
-    """Compare the newest tail with the one before at every depth watched, from envelope counts.
+    """Compare the newest sub-window with the one before, from envelope counts.
 
-    Sets SCORE to the largest score and FLAG to +1 (larger than chance explains), -1 (smaller) or 0.
+    Sets FLAG to +1 (larger than chance explains), -1 (smaller) or 0, and SCORE to the largest score. The score of a
+    short tail counts only if its exceedances show a difference: else it is noise.
     """
-    best, flag, tested = -1.0, 0, False
+    any_short = False
     for depth in range(state[DEPTHS]):
-        score, limit = _score(state, halves, depth, new_count, old_count)
-        if limit > 1.0:
+        any_short |= _tail_limit(state, depth, new_count, old_count) >= 1.0
+    flag = compare_exceedances(state, halves, new_count, old_count) if any_short else 0
+    has_exceedances = flag != 0
+    best, compared = -1.0, False
+    for depth in range(state[DEPTHS]):
+        limit = double_of(state[state[AT_DEPTH] + DEPTH_WIDTH * depth + 6])
+        if limit >= 1.0 and not has_exceedances:
             continue
-        tested = True
+        compared = True
+        score = _score(state, halves, depth, new_count, old_count)
         best = max(best, score)
         if score > limit:
             flag = 1
         elif score < -limit and flag == 0:
             flag = -1
-    if tested:
+    if compared:
         state[SCORE], state[FLAG] = bits_of(best), flag

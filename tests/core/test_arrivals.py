@@ -10,7 +10,7 @@ from reference import TimedModel, check_results
 
 from aomg import InputError, Operator, Query
 from aomg.core.arrivals import NEVER, Clock, arrivals
-from aomg.core.kernels.arrivals import RUN_END, RUN_NUMBER, RUN_START
+from aomg.core.kernels.arrivals import RUN_END, RUN_NUMBER, RUN_START, number_events
 
 START = 1_700_000_000_000_000
 SECOND = 1_000_000
@@ -97,6 +97,26 @@ def test_a_time_that_is_none_or_too_far_away_is_noticed_wherever_it_is(odd, posi
     assert arrivals(np.arange(5_000), shuffled, Clock(1_000, 10 * SECOND, NEVER, NEVER)) is None
 
 
+@pytest.mark.parametrize("period", [1, 7, 60_000_000, 10**15, 3 * 10**15 + 1])
+def test_events_on_both_sides_of_a_boundary_are_numbered_without_rounding(period):
+    first = START // period
+    boundaries = (first + np.arange(1, 200)) * period
+    times = np.concatenate([boundaries - 1, boundaries, boundaries + 1])
+    groups, sizes = np.empty(times.size, np.int64), np.zeros(300, np.int64)
+    number_events(times, period, 2**61, NEVER, NEVER, first, groups, sizes)
+    assert groups.tolist() == (times // period - first).tolist()
+    assert sizes.sum() == times.size and sizes[-1] == 0
+
+
+@pytest.mark.parametrize("before", [0, 1, 40, 600, 1_200])
+def test_a_run_ends_before_an_event_on_the_boundary(before):
+    times = np.full(before + 3_000, START + 2 * SECOND)
+    times[:before] = START + 1
+    values = np.arange(times.size)
+    clock = Clock(2 * SECOND, SECOND, NEVER, NEVER)
+    assert by_sub_window(arrivals(values, times, clock)) == assigned(values, times, clock)[0]
+
+
 # -- through the operator ---------------------------------------------------------------------------------------------
 
 
@@ -141,6 +161,20 @@ def test_results_and_counts_are_those_of_the_model_however_pushes_are_cut(times,
     windows, results, cut = windows + model.finish(), results + whole.finish(), cut + parts.finish()
     check_results(query, results, windows)
     assert results == cut
+
+
+@pytest.mark.parametrize("digits", [3, 4])
+def test_an_event_before_the_sub_window_that_is_counted_now_is_used(digits):
+    query = Query("3 minutes", "1 minute", lateness="1 minute", digits=digits)
+    operator, model = Operator(query), TimedModel(query)
+    pushes = [([5], [70]), ([6, 7], [50, 250]), ([8], [245])]
+    results, windows = [], []
+    for values, seconds in pushes:
+        times = [START // (60 * SECOND) * 60 * SECOND + second * SECOND for second in seconds]
+        results += operator.push(values, np.array(times, "datetime64[us]"))
+        windows += model.push(values, times)
+    assert operator.late == model.late == 0
+    check_results(query, [*results, *operator.finish()], windows + model.finish())
 
 
 @pytest.mark.parametrize("advanced", [False, True])

@@ -9,8 +9,8 @@ from reference import exact_quantile
 
 from aomg import Operator, Query, StateError
 from aomg.core.codes import middles
+from aomg.core.kernels import registers as r
 from aomg.core.kernels.code_lists import ALWAYS_LISTED
-from aomg.core.kernels.registers import LISTS_CODES
 from aomg.core.keyed import LIVE, KeyedWindows, KeyRows
 from aomg.core.recast import Recast
 from aomg.core.sliding import Sliding
@@ -23,13 +23,24 @@ PERIODS = (1, 2, 5, 20, 60, 200, 300, 900)
 def with_rows(query: Query) -> Operator:
     """An operator whose summaries are rows, whatever they hold."""
     operator = Operator(query)
-    operator._state.words[LISTS_CODES] = 0
+    operator._state.words[r.LISTS_CODES] = 0
     return operator
 
 
 def listed(operator: Operator) -> list[bool]:
     state = operator._state
     return [state.is_listed(start) for start in state.summary_starts().tolist()]
+
+
+def totals(operator: Operator) -> list:
+    """The sliding totals of every super with live counts: of its buckets, and of the codes of the band."""
+    words = operator._state.words
+    found = []
+    for super_ in operator._state._active_supers(words).tolist():
+        place = int(words[words[r.AT_PLACE] + super_])
+        buckets, codes = int(words[r.AT_TOTAL]) + 16 * place, int(words[r.AT_FINE]) + 256 * place
+        found.append((super_, words[buckets : buckets + 16].tolist(), words[codes : codes + 256].tolist()))
+    return found
 
 
 @st.composite
@@ -51,6 +62,7 @@ def test_answers_do_not_depend_on_the_form_of_a_summary(query, values, cuts):
     for part in np.split(values, sorted(cut for cut in cuts if cut <= values.size)):
         assert np.array_equal(lists.push(part).rows, rows.push(part).rows)
         lists.check()
+        assert totals(lists) == totals(rows)
     assert np.array_equal(lists.finish().rows, rows.finish().rows)
     assert not any(listed(rows))
     if query.period <= ALWAYS_LISTED:

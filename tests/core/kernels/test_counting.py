@@ -25,7 +25,9 @@ INTEGERS = {
     "half of them small": lambda random, n: random.lognormal(np.log(TABLE_REACH), 0.3, n).astype(np.int64),
     "large": lambda random, n: random.lognormal(20, 3, n).astype(np.int64),
     "beyond 2^53": lambda random, n: random.integers(2**53 - 9, INT64.max, n, endpoint=True),
-    "at edges": lambda random, n: random.integers(1, 1000, n) * 10 ** random.integers(0, 16, n) + random.integers(-1, 2),
+    "at edges": lambda random, n: (
+        random.integers(1, 1000, n) * 10 ** random.integers(0, 16, n) + random.integers(-1, 2)
+    ),
     "negative": lambda random, n: -random.integers(0, 10**9, n),
     "the ends of 64 bits": lambda random, n: random.choice([INT64.min, INT64.max], n),
 }
@@ -98,7 +100,7 @@ def test_values_that_are_not_finite_are_refused_and_not_counted(values, data):
 def test_a_chunk_is_counted_as_its_values_one_by_one(kind):
     random = np.random.default_rng(3)
     values = (random.lognormal(11.8, 1, 2_000) * random.choice([-1, 1, 1, 1, 1, 1, 1], 2_000)).astype(kind)
-    whole, counts = counted(values)
+    _, counts = counted(values)
     single = OperatorState(Query(1, 1, guarantee=0.02))
     for value in values:
         count_open(single.words, single.table, np.array([value]).view(np.int64), kind is np.float64)

@@ -12,7 +12,7 @@
 
 The *table* (`core.layout.table_of`) finds a cell without arithmetic on decimals. It has three parts: the cells of all
 integers below `TABLE_REACH`; a word for every slice of 2^-34 up to 2^64; and the cells of the codes there, by their
-*ordinals*, which count the codes upwards. Doubles beyond it take `decompose`, which is ten times slower.
+*ordinals*, which count the codes upwards. Doubles beyond it take `decompose`, which is slower.
 """
 
 import math
@@ -263,21 +263,16 @@ def sliced_cell(table, cells, bits):
 
 
 @inlined
-def bits_of_integer(u):
-    """The bits of the largest double at or below an integer from 0 to 2^63.
-
-    Beyond 2^53 the highest bit that does not fit is cleared, so that the conversion rounds down: the edges there are
-    doubles themselves, and no integer reaches an edge by rounding.
-    """
-    return U64(bits_of(abs(float(np.int64(u & ~(u >> U64(53)))))))
-
-
-@inlined
 def cell_of_integer(state, table, u):
-    """The cell of an integer from 0 to 2^63."""
+    """The cell of an integer from 0 to 2^63.
+
+    Large ones are rounded down to a double: beyond 2^53 by clearing the highest bit that does not fit. The edges there
+    are doubles themselves, so no integer passes an edge.
+    """
     if u < U64(TABLE_REACH):
         return zero_cell(state) + np.int64(table.view(np.uint16)[u])
-    return np.int64(sliced_cell(table, table.view(np.uint32), bits_of_integer(u)))
+    bits = U64(bits_of(abs(float(np.int64(u & ~(u >> U64(53)))))))
+    return np.int64(sliced_cell(table, table.view(np.uint32), bits))
 
 
 @inlined

@@ -41,7 +41,7 @@ from aomg.core.kernels.sortable import SIGN_BIT, U64, double_of, high_product, k
 EMPTY = U64(0xFFFFFFFFFFFFFFFF)  # the lower end of a range without values; the upper is 0
 INFINITY = U64(0x7FF0000000000000)
 FIRST_PLAIN, LAST_PLAIN = np.array([100.0, np.nextafter(TABLE_REACH, 0.0)]).view(np.uint64)
-RUN = U64(128)  # doubles that are counted by slices before the loop is chosen again
+RUN = U64(256)  # doubles that are counted by slices before the loop is chosen again
 AHEAD = U64(256)  # the look-ups of slices hide from the processor that the events come in order
 
 # Integers from LEAST to MOST have three digits or more, and an entry in the table, when they are divided by
@@ -109,17 +109,6 @@ def _note_range(state, low, high, low_cell, high_cell):
     note_extremes(state, low, high)
     note_cell(state, low_cell)
     note_cell(state, high_cell)
-
-
-@inlined
-def _widen(low, high, minus_low, minus_high, magnitude, sign):
-    """Widen the range of the magnitudes of one sign without a branch: `sign` has all bits set if it is negative."""
-    return (
-        min(low, magnitude | sign),
-        max(high, magnitude & ~sign),
-        min(minus_low, magnitude | ~sign),
-        max(minus_high, magnitude & sign),
-    )
 
 
 # -- the fast loops ---------------------------------------------------------------------------------------------------
@@ -208,16 +197,18 @@ def _count_truncated(table, near, chunk, i, first, last):
 
 
 @compiled
-def _count_sliced(table, counts, chunk, i, first, last, stop):
-    """Count doubles by slices, at most up to `stop`."""
+def _count_sliced(table, counts, chunk, i, first, last, stop, sign):
+    """Count doubles by slices, at most up to `stop`; negative ones by their magnitudes, if `sign` is the sign bit."""
+    flip = U64(255) if sign != U64(0) else U64(0)
     cells, span = table.view(np.uint32), last - first
     while i + U64(3) < stop:
-        prefetch(chunk, i + AHEAD)
-        a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
+        prefetch(chunk, np.int64(i + AHEAD))
+        a, b = U64(chunk[i]) ^ sign, U64(chunk[i + U64(1)]) ^ sign
+        c, d = U64(chunk[i + U64(2)]) ^ sign, U64(chunk[i + U64(3)]) ^ sign
         if (a - first > span) | (b - first > span) | (c - first > span) | (d - first > span):
             break
-        j, k = sliced_cell(table, cells, a), sliced_cell(table, cells, b)
-        m, n = sliced_cell(table, cells, c), sliced_cell(table, cells, d)
+        j, k = sliced_cell(table, cells, a) ^ flip, sliced_cell(table, cells, b) ^ flip
+        m, n = sliced_cell(table, cells, c) ^ flip, sliced_cell(table, cells, d) ^ flip
         counts[j] += 1
         counts[k] += 1
         counts[m] += 1
@@ -243,16 +234,16 @@ def _count_integers(state, table, counts, chunk):
     """Accumulate integers.
 
     A fast loop takes as many as it can. Large integers are divided by a power of ten first, which leaves their digits.
-    The next four values are taken one by one, and choose the power for the loop.
+    The next four are taken one by one. If one is beyond the reach of the loop, the smallest of them chooses the power.
     """
-    mirror = U64(state[HALF_PLACES] * 256)
     low, high = EMPTY, U64(0)
     minus_low, minus_high = EMPTY, U64(0)
     power = 0
     size = U64(chunk.size)
     i = U64(0)
     while i < size:
-        first, last = max(low, LEAST[power]), min(high, MOST[power])
+        least, most = LEAST[power], MOST[power]
+        first, last = max(low, least), min(high, most)
         if first <= last:
             near = counts[zero_cell(state) + power * state[SUPERS_PER_DECADE] * 256 :]
             if power > 0:
@@ -261,18 +252,20 @@ def _count_integers(state, table, counts, chunk):
                 i = _count_few(table, near, chunk, i, first, last)
             else:
                 i = _count_small(table, near, chunk, i, first, last)
-        outside = U64(0)
+        smallest, beyond = EMPTY, False
         for _ in range(min(U64(4), size - i)):
-            sign = U64(chunk[i] >> 63)
-            u = (U64(chunk[i]) ^ sign) - sign
+            u = U64(chunk[i])
             i += U64(1)
-            if (u & ~sign) - LEAST[power] > MOST[power] - LEAST[power]:
-                outside = u & ~sign
-            low, high, minus_low, minus_high = _widen(low, high, minus_low, minus_high, u, sign)
-            cell = U64(cell_of_integer(state, table, u))
-            counts[(cell ^ (U64(255) & sign)) + (mirror & sign)] += 1
-        if outside != U64(0):
-            power = _power_of(outside)
+            if u < SIGN_BIT:
+                low, high, smallest = min(low, u), max(high, u), min(smallest, u)
+                beyond |= u - least > most - least
+                counts[cell_of_integer(state, table, u)] += 1
+            else:
+                u = U64(0) - u
+                minus_low, minus_high = min(minus_low, u), max(minus_high, u)
+                counts[negative_cell(state, cell_of_integer(state, table, u))] += 1
+        if beyond:
+            power = _power_of(smallest)
     if low <= high:
         low_cell, high_cell = cell_of_integer(state, table, low), cell_of_integer(state, table, high)
         _note_range(state, round_down(np.int64(low)), round_up(np.int64(high)), low_cell, high_cell)
@@ -291,7 +284,7 @@ def _count_doubles(state, table, counts, chunk):
     """Accumulate doubles; returns how many were refused (not finite).
 
     A fast loop takes as many as it can: `plain` ones have the code of their integer, which the table has. The next four
-    values are taken one by one, and choose the loop.
+    values are taken one by one, and choose the loop: a single one that is not plain does not change it.
     """
     near = counts[zero_cell(state) :]
     mirror = U64(state[HALF_PLACES] * 256)
@@ -302,31 +295,37 @@ def _count_doubles(state, table, counts, chunk):
     size = U64(chunk.size)
     i = U64(0)
     while i < size:
-        if plain:
+        if chunk[i] < 0:
+            first, last = max(minus_low, FIRST_BITS), min(minus_high, LAST_BITS)
+            if first <= last:
+                i = _count_sliced(table, counts[mirror:], chunk, i, first, last, size, SIGN_BIT)
+        elif plain:
             first, last = max(low, FIRST_PLAIN), min(high, LAST_PLAIN)
             if first <= last:
                 i = _count_truncated(table, near, chunk, i, first, last)
         else:
             first, last, stop = max(low, FIRST_BITS), min(high, LAST_BITS), min(size, i + RUN)
             if first <= last:
-                i = _count_sliced(table, counts, chunk, i, first, last, stop)
+                i = _count_sliced(table, counts, chunk, i, first, last, stop, U64(0))
             if i == stop and i < size:
                 plain = U64(chunk[i]) - FIRST_PLAIN <= LAST_PLAIN - FIRST_PLAIN
                 continue
-        plain = True
+        beyond = 0
         for _ in range(min(U64(4), size - i)):
-            sign = U64(chunk[i] >> 63)
-            bits = U64(chunk[i]) & ~SIGN_BIT
+            negative, bits = chunk[i] < 0, U64(chunk[i]) & ~SIGN_BIT
             i += U64(1)
-            plain &= bits - FIRST_PLAIN <= LAST_PLAIN - FIRST_PLAIN
+            beyond += bits - FIRST_PLAIN > LAST_PLAIN - FIRST_PLAIN
             if bits == U64(0):
                 zeros += 1
             elif bits >= INFINITY:
                 refused += 1
+            elif negative:
+                minus_low, minus_high = min(minus_low, bits), max(minus_high, bits)
+                counts[negative_cell(state, cell_of_magnitude(state, table, bits))] += 1
             else:
-                low, high, minus_low, minus_high = _widen(low, high, minus_low, minus_high, bits, sign)
-                cell = U64(cell_of_magnitude(state, table, bits))
-                counts[(cell ^ (U64(255) & sign)) + (mirror & sign)] += 1
+                low, high = min(low, bits), max(high, bits)
+                counts[cell_of_magnitude(state, table, bits)] += 1
+        plain = beyond < 2
     if low <= high:
         low_cell, high_cell = cell_of_magnitude(state, table, low), cell_of_magnitude(state, table, high)
         _note_range(state, double_of(np.int64(low)), double_of(np.int64(high)), low_cell, high_cell)

@@ -5,7 +5,6 @@ Plain loops of sixteen steps are unrolled into scalars and run half as fast.
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 
@@ -258,19 +257,3 @@ def clear_super(typing_context, words, first):
         return context.get_dummy_value()
 
     return types.void(words, types.int64), generate
-
-
-@intrinsic
-def prefetch(typing_context, words, index):
-    """Ask the processor to load words[index], which need not exist, into its first cache."""
-
-    def generate(context, builder, signature, arguments):
-        byte, half = ir.IntType(8).as_pointer(), ir.IntType(32)
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        kind = ir.FunctionType(ir.VoidType(), [byte, half, half, half])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(function, [address, half(0), half(3), half(1)])  # to read, in every cache, data
-        return context.get_dummy_value()
-
-    return types.void(words, types.uint64), generate

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from aomg import Query
 from aomg.core.kernels.codes import FIRST_BITS, LAST_BITS, TABLE_REACH
+from aomg.core.kernels.counting import FACTORS, LEAST, MOST, SHIFTS
 from aomg.core.kernels.steps import count_open
 from aomg.core.state import OperatorState
 
@@ -36,6 +37,8 @@ DOUBLES = {
     "about one": lambda random, n: random.lognormal(0, 1, n),
     "small": lambda random, n: random.lognormal(-12, 2, n),
     "large": lambda random, n: random.lognormal(20, 3, n),
+    "up to the reach of small integers": lambda random, n: random.integers(TABLE_REACH - 9, TABLE_REACH + 1, n) + 0.0,
+    "about 100": lambda random, n: np.nextafter(random.integers(98, 110, n) + 0.0, random.choice([0, np.inf], n)),
     "at the ends of the table": lambda random, n: np.nextafter(
         random.choice([FIRST, LAST], n), random.choice([0, np.inf], n)
     ),
@@ -106,3 +109,13 @@ def test_a_chunk_is_counted_as_its_values_one_by_one(kind):
         count_open(single.words, single.table, np.array([value]).view(np.int64), kind is np.float64)
     assert single.open_pairs()[0].tolist() == list(counts) and single.open_pairs()[1].tolist() == list(counts.values())
     assert sum(counts.values()) == values.size
+
+
+@pytest.mark.parametrize("power", range(1, len(FACTORS)))
+def test_multiplication_divides_every_integer_below_2_to_63_by_a_power_of_ten(power):
+    factor, shift, divisor = int(FACTORS[power]), int(SHIFTS[power]), 10**power
+    assert 0 < factor * divisor - 2 ** (64 + shift) <= 2 ** (shift + 1)  # the theorem's condition, for 63 bits
+    multiples = [lead * divisor for lead in (100, 101, 999, 1000, TABLE_REACH - 1, (2**63 - 1) // divisor)]
+    for u in [int(LEAST[power]), int(MOST[power]), *multiples, *(value - 1 for value in multiples)]:
+        assert u >= 2**63 or (u * factor >> 64) >> shift == u // divisor
+        assert not LEAST[power] <= u <= MOST[power] or 100 <= u // divisor < TABLE_REACH

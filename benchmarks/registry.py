@@ -37,6 +37,7 @@ AREAS = (
         {
             "throughput": "core.throughput",
             "scaling": "core.scaling",
+            "magnitudes": "core.magnitudes",
             "peers": "core.peers",
             "threads": "core.threads",
             "few_k": "core.few_k",

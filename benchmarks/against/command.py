@@ -44,6 +44,7 @@ BENCHMARKS = {
     "scaling": Benchmark("core.scaling", 9, 5, 0.97),
     "few_k": Benchmark("core.few_k", 9, 5, 0.97),
     "event_time": Benchmark("core.event_time", 9, 5, 0.97),
+    "magnitudes": Benchmark("core.magnitudes", 9, 5, 0.97),
     "spark_batch": Benchmark("spark.batch", 6, 2, 0.93, short=False, clocks=("wall",)),
     "spark_stream": Benchmark("spark.stream", 6, 2, 0.93, short=False, clocks=("wall",)),
     # every round of these starts a fresh process

@@ -1,8 +1,8 @@
 import pytest
-from benchmarks.core import few_k, scaling, throughput
+from benchmarks.core import few_k, magnitudes, scaling, throughput
 
 
-@pytest.mark.parametrize("benchmark", [throughput, few_k], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("benchmark", [throughput, few_k, magnitudes], ids=lambda module: module.__name__)
 def test_every_case_runs_and_says_how_long_it_took(benchmark):
     cases = benchmark.cases(quick=True)
     assert len(cases) >= 3

@@ -63,7 +63,7 @@ def middles(codec: Codec, codes: Integers, domain: int) -> Reals:
 class DenseCodec:
     """One to three digits: few enough codes to count in an array. The geometry is the state's."""
 
-    def __init__(self, state: Integers, table: npt.NDArray[np.uint16]) -> None:
+    def __init__(self, state: Integers, table: npt.NDArray[np.uint64]) -> None:
         self._state = state
         self._table = table
         self.span = (0, 256 * (2 * int(state[ZERO_SUPER]) + 1) - 1)

@@ -8,6 +8,7 @@ import mmap
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,25 @@ import numpy.typing as npt
 from aomg.core.certainty import EXTRA, Z, kept_guarantee, partition
 from aomg.core.kernels.bursts import DEPTH_WIDTH
 from aomg.core.kernels.code_lists import MOST_PAIRS
-from aomg.core.kernels.codes import DECADES, LOWEST_DECADE, TABLE_REACH, cell_of_double, code_of_cell
+from aomg.core.kernels.codes import (
+    AT_CELLS,
+    AT_SLICES,
+    CELLS_ROOM,
+    DECADES,
+    FIRST_BITS,
+    FIRST_SLICE,
+    FIRST_SLICED_DECADE,
+    LAST_BITS,
+    LOW_BITS,
+    LOW_MASK,
+    LOWEST_DECADE,
+    POWERS,
+    SLICED_DECADES,
+    SLICES,
+    TABLE_REACH,
+    cell_of_double,
+    code_of_cell,
+)
 from aomg.core.kernels.counting import clear_open
 from aomg.core.kernels.folds import FOLD_WIDTH
 from aomg.core.kernels.ranks import PHI_COLUMN, PHI_DENOMINATOR, PHI_NUMERATOR, PHI_WIDTH
@@ -66,6 +85,7 @@ from aomg.core.kernels.registers import (
     THRESHOLDS,
     ZERO_SUPER,
 )
+from aomg.core.kernels.sortable import U64
 from aomg.query import FewK, Query
 
 Integers = npt.NDArray[np.int64]
@@ -102,17 +122,42 @@ def _lead_cells(digits: int, guarantee: float) -> Integers:
 
 
 @lru_cache(maxsize=16)
-def table_of(digits: int, guarantee: float) -> npt.NDArray[np.uint16]:
-    """The cell, from the super of zero on, of every integer below the table's reach."""
+def table_of(digits: int, guarantee: float) -> npt.NDArray[np.uint64]:
+    """The table by which kernels find cells (core.kernels.codes). Takes 1.2 MB, once for all operators."""
     first = 10 ** (digits - 1)
     per_decade = -(-len(partition(digits, guarantee)) // 16)
-    cells = _lead_cells(digits, guarantee)
-    table = np.zeros(TABLE_REACH, np.uint16)
+    lead_cells = _lead_cells(digits, guarantee)
+    table = np.zeros(int(AT_CELLS) // 2 + CELLS_ROOM // 2, np.uint64)
+    small = table.view(np.uint16)
     for decade in range(6):
         v = np.arange(10**decade, min(10 ** (decade + 1), TABLE_REACH))
         lead = v // 10 ** (decade - digits + 1) if decade >= digits - 1 else v * 10 ** (digits - 1 - decade)
-        table[v] = 256 + decade * per_decade * 256 + cells[lead - first]
+        small[v] = _fitting(256 + decade * per_decade * 256 + lead_cells[lead - first], 16)
+
+    leads = np.arange(first, 10 * first)
+    decades = range(FIRST_SLICED_DECADE, FIRST_SLICED_DECADE + SLICED_DECADES)
+    powers = [decade - digits + 1 for decade in decades]
+    edges = np.concatenate([leads * POWERS[p] if p >= 0 else leads / POWERS[-p] for p in powers])  # as `edge` does
+    places = [(decade - LOWEST_DECADE) * per_decade + (decade >= 0) for decade in decades]
+    cells = np.concatenate([place * 256 + lead_cells for place in places])
+    bits = edges.view(np.uint64)
+    reached = np.flatnonzero((bits >= FIRST_BITS) & (bits <= LAST_BITS))
+    slices = ((bits[reached] >> LOW_BITS) - FIRST_SLICE).astype(np.int64)
+    in_slice = np.bincount(slices, minlength=int(SLICES)).astype(np.uint64)
+    _fitting(in_slice, 1)  # at most one edge
+    words = (np.cumsum(in_slice) - in_slice) << LOW_BITS  # the ordinal of the code that reaches into the slice
+    words[slices] += (U64(1) << LOW_BITS) - (bits[reached] & LOW_MASK)
+    table[int(AT_SLICES) : int(AT_SLICES + SLICES)] = words
+    coded = cells[reached[0] - 1 : reached[-1] + 1]  # ordinal 0 begins below the first slice
+    table.view(np.uint32)[int(AT_CELLS) : int(AT_CELLS) + coded.size] = _fitting(coded, 32)
     return table  # left writeable: Numba is slower to recognise arrays that are not
+
+
+def _fitting(numbers: npt.NDArray[Any], bits: int) -> npt.NDArray[Any]:
+    """Return numbers that fit into so many bits. Raises OverflowError if they do not."""
+    if int(numbers.max()) >> bits:
+        raise OverflowError(f"{numbers.max()} does not fit into {bits} bits")
+    return numbers
 
 
 def _untouched(words: int) -> Integers:

@@ -1,7 +1,7 @@
 """The state of an operator: three arrays that the kernels share, read and checked by name.
 
 `words` holds registers and areas (core.layout), `ring` the bytes of the live summaries in the order of their numbers,
-and `table` the cells of small integers. Kernels take the arrays. All other code reads them through this class, so that
+and `table` the cells of values. Kernels take the arrays. All other code reads them through this class, so that
 no other module depends on the position of a register.
 """
 

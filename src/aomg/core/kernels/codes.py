@@ -6,6 +6,13 @@
   negative values. Integers therefore start at the super of zero and reach it through a small table.
 * A *code* is super * 256 + bucket * 16 + slot, so it sorts as its values do. Its *cell* has the place instead of the
   super.
+* A *slice* is the positive doubles that share their exponent and the upper 10 bits of the mantissa. It is at most
+  1/1024 wide and a code at least 1/999, so a slice has at most one *edge* (where a code begins), and one comparison
+  with it finds the code of a double, exactly.
+
+The *table* (`core.layout.table_of`) finds a cell without arithmetic on decimals. It has three parts: the cells of all
+integers below `TABLE_REACH`; a word for every slice of 2^-34 up to 2^64; and the cells of the codes there, by their
+*ordinals*, which count the codes upwards. Doubles beyond it take `decompose`, which is slower.
 """
 
 import math
@@ -25,10 +32,28 @@ from aomg.core.kernels.registers import (
     SUPERS_PER_DECADE,
     ZERO_SUPER,
 )
-from aomg.core.kernels.sortable import EXACT_INTEGERS, LARGEST_DOUBLE, U64, double_of_key, next_down, next_up
+from aomg.core.kernels.sortable import (
+    EXACT_INTEGERS,
+    LARGEST_DOUBLE,
+    U64,
+    bits_of,
+    double_of,
+    double_of_key,
+    next_down,
+    next_up,
+)
 
 LOWEST_DECADE, DECADES = -324, 633
-TABLE_REACH = 131072  # integers below go through the table as they are
+TABLE_REACH = 131072  # integers below have an entry of their own in the table, of 16 bits
+LOW_BITS = U64(42)  # of a double: those below its slice
+LOW_MASK = (U64(1) << LOW_BITS) - U64(1)
+FIRST_EXPONENT, EXPONENTS = -34, 98
+FIRST_SLICE, SLICES = U64((1023 + FIRST_EXPONENT) << 10), U64(EXPONENTS << 10)
+FIRST_BITS, LAST_BITS = FIRST_SLICE << LOW_BITS, ((FIRST_SLICE + SLICES) << LOW_BITS) - U64(1)
+FIRST_SLICED_DECADE, SLICED_DECADES = -11, 31
+AT_SLICES = U64(TABLE_REACH // 4)  # in words of 64 bits
+AT_CELLS = U64(2) * (AT_SLICES + SLICES)  # in words of 32 bits
+CELLS_ROOM = SLICED_DECADES * 900
 POWERS = np.array([float(f"1e{k}") for k in range(309)])
 INTEGER_POWERS = np.array([10**k for k in range(20)], dtype=np.uint64)
 TENS = np.array([10**k for k in range(8)])
@@ -220,14 +245,34 @@ def super_of_place(state, place):
 
 
 @inlined
+def zero_cell(state):
+    """The cell of zero."""
+    return (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256
+
+
+@inlined
+def sliced_cell(table, cells, bits):
+    """The cell of a positive double from FIRST_BITS to LAST_BITS, by its bits.
+
+    The word of a slice is the ordinal of the code before its edge, shifted by LOW_BITS, plus the distance from the edge
+    to the end of the slice. So a double at or above the edge carries into the ordinal. `cells` is the table in words of
+    32 bits.
+    """
+    ordinal = (table[(bits >> LOW_BITS) - (FIRST_SLICE - AT_SLICES)] + (bits & LOW_MASK)) >> LOW_BITS
+    return U64(cells[AT_CELLS + ordinal])
+
+
+@inlined
 def cell_of_integer(state, table, u):
-    """The cell of a magnitude u >= 0 that may be beyond the table."""
-    shift = np.int64(0)
-    step = 3 * state[SUPERS_PER_DECADE] * 256
-    while u >= U64(TABLE_REACH):
-        u //= U64(1000)
-        shift += step
-    return (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256 + np.int64(table[u]) + shift
+    """The cell of an integer from 0 to 2^63.
+
+    Large ones are rounded down to a double: beyond 2^53 by clearing the highest bit that does not fit. The edges there
+    are doubles themselves, so no integer passes an edge.
+    """
+    if u < U64(TABLE_REACH):
+        return zero_cell(state) + np.int64(table.view(np.uint16)[u])
+    bits = U64(bits_of(abs(float(np.int64(u & ~(u >> U64(53)))))))
+    return np.int64(sliced_cell(table, table.view(np.uint32), bits))
 
 
 @inlined
@@ -242,29 +287,11 @@ def _cell_of_decimal(state, x):
 
 
 @inlined
-def cell_of_magnitude(state, table, x):
-    """The cell of a positive finite double."""
-    per_decade = state[SUPERS_PER_DECADE]
-    if 100.0 <= x < 9223372036854775808.0:
-        return cell_of_integer(state, table, U64(np.int64(x)))
-    if x < 100.0 and x >= 1e-10:
-        if x >= 0.1:
-            scale, decades = 1e3, 3
-        elif x >= 1e-4:
-            scale, decades = 1e6, 6
-        elif x >= 1e-7:
-            scale, decades = 1e9, 9
-        else:
-            scale, decades = 1e12, 12
-        u = np.int64(x * scale + 0.5)
-        if x < u / scale:
-            u -= 1
-        if u < 100:
-            u = np.int64(100)
-        relative = np.int64(table[u]) - 256 - decades * per_decade * 256
-        base = (-LOWEST_DECADE * per_decade) * 256
-        return base + relative + 256 if relative >= 0 else base + relative
-    return _cell_of_decimal(state, x)
+def cell_of_magnitude(state, table, bits):
+    """The cell of a positive finite double, by its bits."""
+    if bits - FIRST_BITS <= LAST_BITS - FIRST_BITS:
+        return np.int64(sliced_cell(table, table.view(np.uint32), bits))
+    return _cell_of_decimal(state, double_of(np.int64(bits)))
 
 
 @inlined
@@ -277,9 +304,17 @@ def negative_cell(state, cell):
 def cell_of_double(state, table, x):
     """The cell of any finite double."""
     if x == 0.0:
-        return (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256
-    cell = cell_of_magnitude(state, table, abs(x))
+        return zero_cell(state)
+    cell = cell_of_magnitude(state, table, U64(bits_of(abs(x))))
     return cell if x > 0.0 else negative_cell(state, cell)
+
+
+@inlined
+def cell_of_long(state, table, v):
+    """The cell of any 64-bit integer."""
+    if v >= 0:
+        return cell_of_integer(state, table, U64(v))
+    return negative_cell(state, cell_of_integer(state, table, U64(0) - U64(v)))
 
 
 @compiled
@@ -314,9 +349,4 @@ def codes_of_doubles(state, table, values, codes):
 def codes_of_integers(state, table, values, codes):
     """Ordered dense codes of 64-bit integers."""
     for i in range(values.size):
-        v = values[i]
-        if v >= 0:
-            cell = cell_of_integer(state, table, U64(v))
-        else:
-            cell = negative_cell(state, cell_of_integer(state, table, U64(0) - U64(v)))
-        codes[i] = code_of_cell(state, cell)
+        codes[i] = code_of_cell(state, cell_of_long(state, table, values[i]))

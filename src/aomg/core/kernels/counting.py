@@ -4,17 +4,23 @@ import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.codes import (
-    LOWEST_DECADE,
+    FIRST_BITS,
+    INTEGER_POWERS,
+    LAST_BITS,
     TABLE_REACH,
     cell_of_code,
     cell_of_integer,
     cell_of_magnitude,
     negative_cell,
+    sliced_cell,
     super_of_place,
+    zero_cell,
 )
+from aomg.core.kernels.lanes import prefetch
 from aomg.core.kernels.registers import (
     BOTH,
     FILLED,
+    HALF_PLACES,
     HAS_ZERO,
     INTEGERS,
     NEGATIVE_FAR,
@@ -30,7 +36,24 @@ from aomg.core.kernels.registers import (
     SUPERS_PER_DECADE,
     ZERO_SUPER,
 )
-from aomg.core.kernels.sortable import SIGN_BIT, U64, bits_of, double_of, key_of_double, round_down, round_up
+from aomg.core.kernels.sortable import SIGN_BIT, U64, double_of, high_product, key_of_double, round_down, round_up
+
+EMPTY = U64(0xFFFFFFFFFFFFFFFF)  # the lower end of a range without values; the upper is 0
+INFINITY = U64(0x7FF0000000000000)
+FIRST_PLAIN, LAST_PLAIN = np.array([100.0, np.nextafter(TABLE_REACH, 0.0)]).view(np.uint64)
+RUN = U64(256)  # doubles that are counted by slices before the loop is chosen again
+AHEAD = U64(256)  # the look-ups of slices hide from the processor that the events come in order
+
+# Integers from LEAST to MOST have three digits or more, and an entry in the table, when they are divided by
+# 10^power. u // 10^power is the upper half of u * factor, shifted, for every u below 2^63 (Granlund and Montgomery,
+# Division by Invariant Integers using Multiplication, 1994).
+POWERS_USED = 17
+LEAST = np.array([0, *(10 ** (power + 2) for power in range(1, POWERS_USED))], np.uint64)
+MOST = np.array([min(TABLE_REACH * 10**power, 2**63) - 1 for power in range(POWERS_USED)], np.uint64)
+SHIFTS = np.array([max((10**power - 1).bit_length() - 1, 0) for power in range(POWERS_USED)], np.uint64)
+FACTORS = np.array(
+    [(2 ** (63 + (10**power - 1).bit_length()) // 10**power + 1) % 2**64 for power in range(POWERS_USED)], np.uint64
+)
 
 
 @inlined
@@ -81,170 +104,238 @@ def note_extremes(state, low, high):
 
 
 @compiled
+def _note_range(state, low, high, low_cell, high_cell):
+    """Note the extremes of events of one sign, and the cells of both."""
+    note_extremes(state, low, high)
+    note_cell(state, low_cell)
+    note_cell(state, high_cell)
+
+
+# -- the fast loops ---------------------------------------------------------------------------------------------------
+#
+# They count values from `i` on as long as these are `first` to `last`, and return the next. Four values at a time, so
+# that their look-ups overlap; one comparison of each keeps minimum, maximum and the reach of the table together.
+
+
+@compiled
+def _count_few(table, near, chunk, i, first, last):
+    """Count up to eight different small integers.
+
+    A word has a byte for each. Counts in memory would wait for each other, because most events have the same few.
+    """
+    small, span, end = table.view(np.uint16), last - first, U64(chunk.size)
+    stop = i
+    while i == stop and i + U64(3) < end:
+        packed, stop = U64(0), min(i + U64(252), i + ((end - i) & ~U64(3)))
+        while i < stop:
+            a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
+            a, b, c, d = a - first, b - first, c - first, d - first
+            if (a > span) | (b > span) | (c > span) | (d > span):
+                break
+            packed += (U64(1) << (U64(8) * a)) + (U64(1) << (U64(8) * b))
+            packed += (U64(1) << (U64(8) * c)) + (U64(1) << (U64(8) * d))
+            i += U64(4)
+        for value in range(span + U64(1)):
+            near[small[first + value]] += np.int32((packed >> (U64(8) * value)) & U64(255))
+    return i
+
+
+@compiled
+def _count_small(table, near, chunk, i, first, last):
+    """Count integers that have an entry of their own in the table."""
+    small, span, end = table.view(np.uint16), last - first, U64(chunk.size)
+    while i + U64(3) < end:
+        a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
+        if (a - first > span) | (b - first > span) | (c - first > span) | (d - first > span):
+            break
+        j, k, m, n = small[a], small[b], small[c], small[d]
+        near[j] += 1
+        near[k] += 1
+        near[m] += 1
+        near[n] += 1
+        i += U64(4)
+    return i
+
+
+@compiled
+def _count_divided(table, near, chunk, i, first, last, power):
+    """Count integers that have an entry in the table when they are divided by 10^power."""
+    small, span, end = table.view(np.uint16), last - first, U64(chunk.size)
+    factor, shift = FACTORS[power], SHIFTS[power]
+    while i + U64(3) < end:
+        a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
+        if (a - first > span) | (b - first > span) | (c - first > span) | (d - first > span):
+            break
+        j, k = small[high_product(a, factor) >> shift], small[high_product(b, factor) >> shift]
+        m, n = small[high_product(c, factor) >> shift], small[high_product(d, factor) >> shift]
+        near[j] += 1
+        near[k] += 1
+        near[m] += 1
+        near[n] += 1
+        i += U64(4)
+    return i
+
+
+@compiled
+def _count_truncated(table, near, chunk, i, first, last):
+    """Count doubles of 100 or more whose integers have an entry in the table."""
+    small, values, span, end = table.view(np.uint16), chunk.view(np.float64), last - first, U64(chunk.size)
+    while i + U64(3) < end:
+        a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
+        if (a - first > span) | (b - first > span) | (c - first > span) | (d - first > span):
+            break
+        j = small[U64(np.int64(values[i]))]
+        k = small[U64(np.int64(values[i + U64(1)]))]
+        m = small[U64(np.int64(values[i + U64(2)]))]
+        n = small[U64(np.int64(values[i + U64(3)]))]
+        near[j] += 1
+        near[k] += 1
+        near[m] += 1
+        near[n] += 1
+        i += U64(4)
+    return i
+
+
+@compiled
+def _count_sliced(table, counts, chunk, i, first, last, stop, sign):
+    """Count doubles by slices, at most up to `stop`; negative ones by their magnitudes, if `sign` is the sign bit."""
+    flip = U64(255) if sign != U64(0) else U64(0)
+    cells, span = table.view(np.uint32), last - first
+    while i + U64(3) < stop:
+        prefetch(chunk, np.int64(i + AHEAD))
+        a, b = U64(chunk[i]) ^ sign, U64(chunk[i + U64(1)]) ^ sign
+        c, d = U64(chunk[i + U64(2)]) ^ sign, U64(chunk[i + U64(3)]) ^ sign
+        if (a - first > span) | (b - first > span) | (c - first > span) | (d - first > span):
+            break
+        j, k = sliced_cell(table, cells, a) ^ flip, sliced_cell(table, cells, b) ^ flip
+        m, n = sliced_cell(table, cells, c) ^ flip, sliced_cell(table, cells, d) ^ flip
+        counts[j] += 1
+        counts[k] += 1
+        counts[m] += 1
+        counts[n] += 1
+        i += U64(4)
+    return i
+
+
+# -- any values ------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def _power_of(u):
+    """The power of ten that leaves three digits of an integer, or all if it has fewer."""
+    power = 0
+    while power < POWERS_USED - 1 and u >= INTEGER_POWERS[power + 3]:
+        power += 1
+    return power
+
+
+@compiled
 def _count_integers(state, table, counts, chunk):
-    """Accumulate integers. One comparison an event keeps minimum, maximum and the table's reach together."""
-    base = (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256
-    near = counts[base:]
-    low, span = U64(TABLE_REACH), U64(0)
-    large_low, large_high = SIGN_BIT, U64(0)
-    minus_low, minus_high = U64(0xFFFFFFFFFFFFFFFF), U64(0)
+    """Accumulate integers.
+
+    A fast loop takes as many as it can. Large integers are divided by a power of ten first, which leaves their digits.
+    The next four are taken one by one. If one is beyond the reach of the loop, the smallest of them chooses the power.
+    """
+    low, high = EMPTY, U64(0)
+    minus_low, minus_high = EMPTY, U64(0)
+    power = 0
     size = U64(chunk.size)
     i = U64(0)
     while i < size:
-        while low != U64(TABLE_REACH) and i + U64(3) < size:  # four at a time: their table look-ups overlap
-            a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
-            if (a - low > span) | (b - low > span) | (c - low > span) | (d - low > span):
-                break
-            j, k, m, n = table[a], table[b], table[c], table[d]
-            near[j] += 1
-            near[k] += 1
-            near[m] += 1
-            near[n] += 1
-            i += U64(4)
+        least, most = LEAST[power], MOST[power]
+        first, last = max(low, least), min(high, most)
+        if first <= last:
+            near = counts[zero_cell(state) + power * state[SUPERS_PER_DECADE] * 256 :]
+            if power > 0:
+                i = _count_divided(table, near, chunk, i, first, last, power)
+            elif last - first < U64(8):
+                i = _count_few(table, near, chunk, i, first, last)
+            else:
+                i = _count_small(table, near, chunk, i, first, last)
+        smallest, beyond = EMPTY, False
         for _ in range(min(U64(4), size - i)):
             u = U64(chunk[i])
             i += U64(1)
-            if u < U64(TABLE_REACH):
-                if u - low > span:
-                    if low == U64(TABLE_REACH):
-                        low = u
-                    elif u < low:
-                        span = low + span - u
-                        low = u
-                    else:
-                        span = u - low
-                near[table[u]] += 1
-            elif u < SIGN_BIT:
-                large_low, large_high = min(large_low, u), max(large_high, u)
+            if u < SIGN_BIT:
+                low, high, smallest = min(low, u), max(high, u), min(smallest, u)
+                beyond |= u - least > most - least
                 counts[cell_of_integer(state, table, u)] += 1
             else:
                 u = U64(0) - u
                 minus_low, minus_high = min(minus_low, u), max(minus_high, u)
                 counts[negative_cell(state, cell_of_integer(state, table, u))] += 1
-    if low != U64(TABLE_REACH):
-        note_extremes(state, float(low), float(low + span))
-        note_cell(state, base + np.int64(table[low]))
-        if low == U64(0) and span > U64(0):
-            note_cell(state, base + np.int64(table[1]))
-        note_cell(state, base + np.int64(table[low + span]))
-    if large_high > U64(0):
-        note_extremes(state, round_down(np.int64(large_low)), round_up(np.int64(large_high)))
-        note_cell(state, cell_of_integer(state, table, large_low))
-        note_cell(state, cell_of_integer(state, table, large_high))
-    if minus_high > U64(0):
-        note_extremes(state, round_down(np.int64(U64(0) - minus_high)), round_up(np.int64(U64(0) - minus_low)))
-        note_cell(state, negative_cell(state, cell_of_integer(state, table, minus_low)))
-        note_cell(state, negative_cell(state, cell_of_integer(state, table, minus_high)))
+        if beyond:
+            power = _power_of(smallest)
+    if low <= high:
+        low_cell, high_cell = cell_of_integer(state, table, low), cell_of_integer(state, table, high)
+        _note_range(state, round_down(np.int64(low)), round_up(np.int64(high)), low_cell, high_cell)
+        if low == U64(0) and high > U64(0):
+            note_cell(state, cell_of_integer(state, table, U64(1)))
+    if minus_low <= minus_high:
+        low_cell = negative_cell(state, cell_of_integer(state, table, minus_high))
+        high_cell = negative_cell(state, cell_of_integer(state, table, minus_low))
+        least, most = np.int64(U64(0) - minus_high), np.int64(U64(0) - minus_low)
+        _note_range(state, round_down(least), round_up(most), low_cell, high_cell)
     return np.int64(0)
-
-
-@inlined
-def _scale_of(state, values):
-    """The power of 1,000 that brings a chunk's first value to 100 or more, and the cells of as many decades."""
-    decades = 3 * state[SUPERS_PER_DECADE] * 256
-    first = abs(values[0]) if values.size > 0 else 0.0
-    if 1e-4 <= first < 0.1:
-        return 1e6, 2 * decades
-    if 0.1 <= first < 100.0:
-        return 1e3, decades
-    return 1.0, np.int64(0)
-
-
-@inlined
-def _scaled_cell(table, x, scale, shift):
-    """The cell, from the super of zero on, of a double that `scale` brings into the table's reach.
-
-    Rounded first and then compared with the edge itself, so that no edge is misplaced.
-    """
-    if shift == 0:
-        return np.int64(table[U64(np.int64(x))])
-    u = np.int64(x * scale + 0.5)
-    u -= x < u / scale
-    relative = np.int64(table[U64(u)]) - 256 - shift
-    return relative + 256 * (relative >= 0)
 
 
 @compiled
 def _count_doubles(state, table, counts, chunk):
     """Accumulate doubles; returns how many were refused (not finite).
 
-    The first value decides which three decades and a bit the fast loop takes: from 100, from 0.1 or from 0.0001 on.
+    A fast loop takes as many as it can: `plain` ones have the code of their integer, which the table has. The next four
+    values are taken one by one, and choose the loop: a single one that is not plain does not change it.
     """
-    base = (-LOWEST_DECADE * state[SUPERS_PER_DECADE]) * 256
-    near = counts[base:]
-    values = chunk.view(np.float64)
-    scale, shift = _scale_of(state, values)
-    plain_low = U64(bits_of(100.0 / scale))
-    plain_span = U64(bits_of(TABLE_REACH / scale)) - plain_low - U64(1)
-    empty = plain_low + plain_span + U64(1)
-    low, span = empty, U64(0)
-    other_low, other_high = np.inf, 0.0
-    minus_low, minus_high = np.inf, 0.0
-    zeros = np.int64(0)
-    refused = np.int64(0)
+    near = counts[zero_cell(state) :]
+    mirror = U64(state[HALF_PLACES] * 256)
+    low, high = EMPTY, U64(0)
+    minus_low, minus_high = EMPTY, U64(0)
+    zeros, refused = np.int64(0), np.int64(0)
+    plain = True
     size = U64(chunk.size)
     i = U64(0)
     while i < size:
-        while shift == 0 and low != empty and i + U64(3) < size:
-            a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
-            if (a - low > span) | (b - low > span) | (c - low > span) | (d - low > span):
-                break
-            j = table[U64(np.int64(values[i]))]
-            k = table[U64(np.int64(values[i + U64(1)]))]
-            m = table[U64(np.int64(values[i + U64(2)]))]
-            n = table[U64(np.int64(values[i + U64(3)]))]
-            near[j] += 1
-            near[k] += 1
-            near[m] += 1
-            near[n] += 1
-            i += U64(4)
-        while shift != 0 and low != empty and i + U64(3) < size:
-            a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
-            if (a - low > span) | (b - low > span) | (c - low > span) | (d - low > span):
-                break
-            for _ in range(4):
-                counts[base + _scaled_cell(table, values[i], scale, shift)] += 1
-                i += U64(1)
+        if chunk[i] < 0:
+            first, last = max(minus_low, FIRST_BITS), min(minus_high, LAST_BITS)
+            if first <= last:
+                i = _count_sliced(table, counts[mirror:], chunk, i, first, last, size, SIGN_BIT)
+        elif plain:
+            first, last = max(low, FIRST_PLAIN), min(high, LAST_PLAIN)
+            if first <= last:
+                i = _count_truncated(table, near, chunk, i, first, last)
+        else:
+            first, last, stop = max(low, FIRST_BITS), min(high, LAST_BITS), min(size, i + RUN)
+            if first <= last:
+                i = _count_sliced(table, counts, chunk, i, first, last, stop, U64(0))
+            if i == stop and i < size:
+                plain = U64(chunk[i]) - FIRST_PLAIN <= LAST_PLAIN - FIRST_PLAIN
+                continue
+        beyond = 0
         for _ in range(min(U64(4), size - i)):
-            bits, x = U64(chunk[i]), values[i]
+            negative, bits = chunk[i] < 0, U64(chunk[i]) & ~SIGN_BIT
             i += U64(1)
-            if bits - plain_low <= plain_span:
-                if bits - low > span:
-                    if low == empty:
-                        low = bits
-                    elif bits < low:
-                        span = low + span - bits
-                        low = bits
-                    else:
-                        span = bits - low
-                counts[base + _scaled_cell(table, x, scale, shift)] += 1
-            elif not abs(x) < np.inf:
-                refused += 1
-            elif x > 0.0:
-                other_low, other_high = min(other_low, x), max(other_high, x)
-                counts[cell_of_magnitude(state, table, x)] += 1
-            elif x < 0.0:
-                minus_low, minus_high = min(minus_low, -x), max(minus_high, -x)
-                counts[negative_cell(state, cell_of_magnitude(state, table, -x))] += 1
-            else:
+            beyond += bits - FIRST_PLAIN > LAST_PLAIN - FIRST_PLAIN
+            if bits == U64(0):
                 zeros += 1
-    if low != empty:
-        first, last = double_of(np.int64(low)), double_of(np.int64(low + span))
-        note_extremes(state, first, last)
-        note_cell(state, base + _scaled_cell(table, first, scale, shift))
-        note_cell(state, base + _scaled_cell(table, last, scale, shift))
-    if other_high > 0.0:
-        note_extremes(state, other_low, other_high)
-        note_cell(state, cell_of_magnitude(state, table, other_low))
-        note_cell(state, cell_of_magnitude(state, table, other_high))
-    if minus_high > 0.0:
-        note_extremes(state, -minus_high, -minus_low)
-        note_cell(state, negative_cell(state, cell_of_magnitude(state, table, minus_low)))
-        note_cell(state, negative_cell(state, cell_of_magnitude(state, table, minus_high)))
+            elif bits >= INFINITY:
+                refused += 1
+            elif negative:
+                minus_low, minus_high = min(minus_low, bits), max(minus_high, bits)
+                counts[negative_cell(state, cell_of_magnitude(state, table, bits))] += 1
+            else:
+                low, high = min(low, bits), max(high, bits)
+                counts[cell_of_magnitude(state, table, bits)] += 1
+        plain = beyond < 2
+    if low <= high:
+        low_cell, high_cell = cell_of_magnitude(state, table, low), cell_of_magnitude(state, table, high)
+        _note_range(state, double_of(np.int64(low)), double_of(np.int64(high)), low_cell, high_cell)
+    if minus_low <= minus_high:
+        low_cell = negative_cell(state, cell_of_magnitude(state, table, minus_high))
+        high_cell = negative_cell(state, cell_of_magnitude(state, table, minus_low))
+        _note_range(state, -double_of(np.int64(minus_high)), -double_of(np.int64(minus_low)), low_cell, high_cell)
     if zeros > 0:
-        note_extremes(state, 0.0, 0.0)
-        state[HAS_ZERO] = 1
-        counts[base] += zeros
+        _note_range(state, 0.0, 0.0, zero_cell(state), zero_cell(state))
+        counts[zero_cell(state)] += zeros
     return refused
 
 

@@ -1,6 +1,7 @@
 """Converts doubles to integers that sort the same way, and rounds outward to neighbouring doubles."""
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
@@ -30,6 +31,18 @@ def double_of(typing_context, bits):
         return builder.bitcast(arguments[0], context.get_value_type(types.float64))
 
     return types.float64(types.int64), generate
+
+
+@intrinsic
+def high_product(typing_context, a, b):
+    """The upper 64 bits of the product of two unsigned integers."""
+
+    def generate(context, builder, signature, arguments):
+        word, long = ir.IntType(64), ir.IntType(128)
+        product = builder.mul(*(builder.zext(argument, long) for argument in arguments))
+        return builder.trunc(builder.lshr(product, ir.Constant(long, 64)), word)
+
+    return types.uint64(types.uint64, types.uint64), generate
 
 
 @inlined

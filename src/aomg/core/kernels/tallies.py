@@ -3,7 +3,7 @@
 import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
-from aomg.core.kernels.codes import cell_of_code, cell_of_double, cell_of_integer, code_of_cell, negative_cell, place_of
+from aomg.core.kernels.codes import cell_of_code, cell_of_double, cell_of_long, code_of_cell, place_of
 from aomg.core.kernels.counting import count_chunk, note_cell, note_domain, note_extremes
 from aomg.core.kernels.folds import FOLD_ID, clear_counts, fold_open, fold_side
 from aomg.core.kernels.lanes import filled_mask, lowest_bit
@@ -79,10 +79,7 @@ def _few_codes(state, table, bits, first, last, real, codes):
             low, high = min(low, key_of_double(x)), max(high, key_of_double(x))
         else:
             v = bits[i]
-            if v >= 0:
-                cell = cell_of_integer(state, table, U64(v))
-            else:
-                cell = negative_cell(state, cell_of_integer(state, table, U64(0) - U64(v)))
+            cell = cell_of_long(state, table, v)
             low, high = min(low, key_of_double(round_down(v))), max(high, key_of_double(round_up(v)))
         code = code_of_cell(state, cell)
         j = i - first

@@ -19,7 +19,7 @@ from aomg.core.kernels.registers import (
     REALS,
     ROWS_SIDE,
 )
-from aomg.core.kernels.sortable import U64, bits_of, double_of, double_of_key, key_of_double, round_down, round_up
+from aomg.core.kernels.sortable import bits_of, double_of, double_of_key, key_of_double, round_down, round_up
 from aomg.core.kernels.varints import get_number, get_word, put_number, put_word
 
 TALLY_HEAD = 17  # bytes: domain, minimum, maximum

@@ -111,6 +111,17 @@ def _note_range(state, low, high, low_cell, high_cell):
     note_cell(state, high_cell)
 
 
+@inlined
+def _widen(low, high, minus_low, minus_high, magnitude, sign):
+    """Widen the range of the magnitudes of one sign without a branch: `sign` has all bits set if it is negative."""
+    return (
+        min(low, magnitude | sign),
+        max(high, magnitude & ~sign),
+        min(minus_low, magnitude | ~sign),
+        max(minus_high, magnitude & sign),
+    )
+
+
 # -- the fast loops ---------------------------------------------------------------------------------------------------
 #
 # They count values from `i` on as long as these are `first` to `last`, and return the next. Four values at a time, so
@@ -236,6 +247,7 @@ def _count_integers(state, table, counts, chunk):
     A fast loop takes as many as it can. Large integers are divided by a power of ten first, which leaves their digits.
     The next four are taken one by one. If one is beyond the reach of the loop, the smallest of them chooses the power.
     """
+    mirror = U64(state[HALF_PLACES] * 256)
     low, high = EMPTY, U64(0)
     minus_low, minus_high = EMPTY, U64(0)
     power = 0
@@ -254,17 +266,15 @@ def _count_integers(state, table, counts, chunk):
                 i = _count_small(table, near, chunk, i, first, last)
         smallest, beyond = EMPTY, False
         for _ in range(min(U64(4), size - i)):
-            u = U64(chunk[i])
+            sign = U64(chunk[i] >> 63)
+            u = (U64(chunk[i]) ^ sign) - sign
             i += U64(1)
-            if u < SIGN_BIT:
-                low, high, smallest = min(low, u), max(high, u), min(smallest, u)
-                beyond |= u - least > most - least
-                counts[cell_of_integer(state, table, u)] += 1
-            else:
-                u = U64(0) - u
-                minus_low, minus_high = min(minus_low, u), max(minus_high, u)
-                counts[negative_cell(state, cell_of_integer(state, table, u))] += 1
-        if beyond:
+            smallest = min(smallest, u | sign)
+            beyond |= (u & ~sign) - least > most - least
+            low, high, minus_low, minus_high = _widen(low, high, minus_low, minus_high, u, sign)
+            cell = U64(cell_of_integer(state, table, u))
+            counts[(cell ^ (U64(255) & sign)) + (mirror & sign)] += 1
+        if beyond and smallest != EMPTY:
             power = _power_of(smallest)
     if low <= high:
         low_cell, high_cell = cell_of_integer(state, table, low), cell_of_integer(state, table, high)

@@ -126,7 +126,7 @@ class OperatorState:
         """A copy of the head of the summary at `start`: that of a list of codes as it would be with rows."""
         ring_words = self.ring.view(np.int64)
         size = r.HEAD_WORDS + len(self._query.quantiles) + 2 * len(self._query.thresholds)
-        if open_head(self.words, self.ring, ring_words, start, True) >= 0:
+        if open_head(self.words, self.ring, ring_words, start, r.YES) >= 0:
             return self._area(self.words, r.AT_HEAD, None)[:size].copy()
         return ring_words[start // 8 : start // 8 + size].copy()
 

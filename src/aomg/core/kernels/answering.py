@@ -35,6 +35,7 @@ from aomg.core.kernels.registers import (
     METHOD_EXACT,
     METHOD_MEAN,
     NEWEST_NUMBER,
+    NO,
     OUT_BURST,
     OUT_COUNT,
     OUT_FIXED,
@@ -49,6 +50,7 @@ from aomg.core.kernels.registers import (
     SUB_WINDOWS,
     SUPERS_PER_DECADE,
     THRESHOLDS,
+    YES,
     ZERO_SUPER,
 )
 from aomg.core.kernels.sortable import bits_of, double_of, double_of_key
@@ -123,7 +125,7 @@ def _known_value(state, code, base, number, rank, domain):
     if low != high:
         slot = code & 15
         alone = number >= TIES and (slot == 15 or state[base + 1] == 0) and (slot == 0 or state[base - 1] == 0)
-        if alone and _beside_is_empty(state, code, True) and _beside_is_empty(state, code, False):
+        if alone and _beside_is_empty(state, code, YES) and _beside_is_empty(state, code, NO):
             value = low if low >= 0.0 else high
         else:
             value = high - (high - low) * ((rank - 0.5) / number)

@@ -20,6 +20,7 @@ from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, clear_counts, fold_open, 
 from aomg.core.kernels.lanes import add_halves, filled_mask, find_upwards, lowest_bit
 from aomg.core.kernels.ranks import PHI_COLUMN, PHI_REACH, PHI_WIDTH, open_rank
 from aomg.core.kernels.registers import (
+    ADD,
     AT_FINE,
     AT_PHI,
     AT_SUPER_TOTAL,
@@ -40,12 +41,14 @@ from aomg.core.kernels.registers import (
     HEAD_WORDS,
     LISTS_CODES,
     NEWEST_ROWS,
+    NO,
     OPEN_DOMAIN,
     OPEN_MAXIMUM,
     OPEN_MINIMUM,
     QUANTILES,
     ROWS_SIDE,
     THRESHOLDS,
+    YES,
 )
 from aomg.core.kernels.rows import SPARSE_FROM, write_band_counts, write_counts
 from aomg.core.kernels.sortable import bits_of, double_of_key
@@ -69,8 +72,8 @@ def _close_list(state, halves, counts, ring, words, start, number, folded, enter
     length = write_list(state, ring, words, start, number, count, minimum, maximum, domain, pairs)
     if entering:
         end_pairs(state, pairs)
-        derive_head(state, words, start, pairs, True)
-        shift_list(state, pairs, count, 1, False)
+        derive_head(state, words, start, pairs, YES)
+        shift_list(state, pairs, count, ADD, NO)
     clear_counts(state, folded)
     return length
 

@@ -234,9 +234,9 @@ def end_pairs(state, pairs):
         ends[i] = total
 
 
-@inlined
+@compiled
 def derive_head(state, words, start, pairs, entering):
-    """Derive the head that the list at `start` would have as rows; its quantiles only if it is `entering`."""
+    """Derive the head that the list at `start` would have as rows; its quantiles only if `entering` is YES."""
     quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
     codes, numbers = _codes(state), _numbers(state)
     head = state[state[AT_HEAD] : state[AT_HEAD] + HEAD_WORDS + quantiles + 2 * thresholds]
@@ -299,7 +299,7 @@ def _list_band(state, pairs, count):
 def shift_list(state, pairs, count, sign, everything):
     """Add (sign +1) or subtract (-1) the pairs in the state to the sliding totals: all buckets, and the band's codes.
 
-    `everything` takes all codes for the band, where no other summary has to be subtracted again.
+    `everything` (YES or NO) takes all codes for the band, where no summary has to be subtracted again.
     """
     codes, numbers = _codes(state), _numbers(state)
     at_total, at_super_total, at_fine = state[AT_TOTAL], state[AT_SUPER_TOTAL], state[AT_FINE]

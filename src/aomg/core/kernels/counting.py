@@ -250,7 +250,7 @@ def _count_integers(state, table, counts, chunk):
     mirror = U64(state[HALF_PLACES] * 256)
     low, high = EMPTY, U64(0)
     minus_low, minus_high = EMPTY, U64(0)
-    power = 0
+    power = np.int64(0)
     size = U64(chunk.size)
     i = U64(0)
     while i < size:

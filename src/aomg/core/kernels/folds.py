@@ -3,6 +3,8 @@
 The close of a sub-window and the burst detector read these totals.
 """
 
+import numpy as np
+
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.codes import LOWEST_DECADE, place_of
 from aomg.core.kernels.counting import clear_open
@@ -46,7 +48,7 @@ def fold_open(state, halves):
     zero = state[ZERO_SUPER]
     below_one = -LOWEST_DECADE * state[SUPERS_PER_DECADE]
     half = state[HALF_PLACES]
-    folded = 0
+    folded = np.int64(0)
     for k in range(state[NEGATIVE_FAR], state[NEGATIVE_NEAR] - 1, -1):
         folded = _fold_super(state, halves, half + (k - 1 if k <= below_one else k), zero - k, folded)
     if state[HAS_ZERO]:

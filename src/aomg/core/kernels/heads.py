@@ -6,7 +6,7 @@ domain and two flags; that of rows has the count alone.
 
 import numpy as np
 
-from aomg.core.kernels._compile import inlined
+from aomg.core.kernels._compile import copied, inlined
 from aomg.core.kernels.registers import HEAD_COUNT, HEAD_LENGTH, HEAD_MAXIMUM, HEAD_MINIMUM, LENGTH_MASK
 
 LIST_COUNT_MASK = np.int64(2**31 - 1)
@@ -17,7 +17,7 @@ FLAGS_END = 60  # bits of this word
 LEAST_WORDS = 2  # of any head
 
 
-@inlined
+@copied
 def head_word(words, start, word):
     """One word of the head of the summary at `start`."""
     return words[(start >> 3) + word]

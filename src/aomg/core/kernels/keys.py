@@ -34,7 +34,7 @@ from aomg.core.kernels.registers import (
     SCORE,
     THRESHOLDS,
 )
-from aomg.core.kernels.ring import add_summary, find_room, join_newest, unfold
+from aomg.core.kernels.ring import add_foreign, add_summary, find_room, join_newest, unfold
 from aomg.core.kernels.sortable import bits_of
 from aomg.core.kernels.steps import answer_idle, enter_and_answer, enter_summary, make_room
 from aomg.core.kernels.tallies import add_tally
@@ -144,7 +144,8 @@ def _enter_live(state, halves, ring, words, level, rows, row):
         return length
     _copy_summary(ring, start, rows.data, first, length)
     if level is not None:
-        enter_summary(state, halves, ring, words, level, start, False)
+        add_foreign(state, halves, ring, words, start)
+        enter_summary(state, halves, words, level, start)
         return np.int64(0)
     if summed:
         _rejoin_sum(state, ring, words, start, rows.data, first + length)
@@ -238,10 +239,10 @@ def slide_keys(state, ring, level, progress, rows, live_to, ends, answering, out
             _copy_summary(ring, start, rows.data, rows.offsets[row], length)
             progress[P_ROW] += 1
         if answering:
+            if not closing:
+                add_foreign(state, halves, ring, words, start)
             first = progress[P_RESULTS]
-            progress[P_RESULTS] = enter_and_answer(
-                state, halves, ring, words, level, start, closing, results, output.densities, first
-            )
+            progress[P_RESULTS] = enter_and_answer(state, halves, words, level, start, results, output.densities, first)
             output.result_keys[first : progress[P_RESULTS]] = key
             progress[P_NEXT] = number + 1
         if listing:

@@ -33,6 +33,8 @@ AT_PAIRS, AT_HEAD, AT_BAND = 63, 64, 65
 REGISTERS = 72
 # what kinds of numbers a sub-window or a window holds
 REALS, INTEGERS, BOTH, NOTHING = 0, 1, 2, 3
+# not literals: Numba would compile a function once for each
+ADD, SUBTRACT, YES, NO = np.int64(1), np.int64(-1), np.int64(1), np.int64(0)
 NONE = np.int64(-(2**62))  # a register that says "there is none"
 # words of a summary's head; then one per quantile (its code) and two per threshold, then the rows in bytes
 HEAD_NUMBER, HEAD_COUNT, HEAD_MINIMUM, HEAD_MAXIMUM, HEAD_LENGTH, HEAD_ROWS, HEAD_FINE, HEAD_WORDS = range(8)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aomg.core.kernels._compile import compiled, inlined
+from aomg.core.kernels._compile import compiled, copied, inlined
 from aomg.core.kernels.bursts import compare_tails
 from aomg.core.kernels.code_lists import read_list, unfold_list
 from aomg.core.kernels.extremes import push_extreme
@@ -10,6 +10,7 @@ from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, fold_side
 from aomg.core.kernels.heads import LEAST_WORDS, count_of, head_word, is_listed, length_of
 from aomg.core.kernels.lanes import prefetch
 from aomg.core.kernels.registers import (
+    ADD,
     AT_SCRATCH,
     CODE_MASK,
     CODE_SHIFT,
@@ -29,6 +30,7 @@ from aomg.core.kernels.registers import (
     LIVE_SUMMARIES,
     NEWEST_NUMBER,
     NEWEST_ROWS,
+    NO,
     QUANTILES,
     RING_BEFORE,
     RING_END,
@@ -38,6 +40,7 @@ from aomg.core.kernels.registers import (
     SCORE,
     SUB_WINDOWS,
     THRESHOLDS,
+    YES,
 )
 from aomg.core.kernels.rows import read_row, read_step
 from aomg.core.kernels.sortable import bits_of, double_of, key_of_double
@@ -75,7 +78,7 @@ def find_room(state, words, need):
     return np.int64(-1)
 
 
-@inlined
+@copied
 def expire(state, ring, words, before):
     """Deaccumulate every live summary whose number is below `before`."""
     if state[LIVE_SUMMARIES] == 0 or head_word(words, state[RING_OLDEST], HEAD_NUMBER) >= before:
@@ -91,19 +94,13 @@ def expire(state, ring, words, before):
             prefetch(ring, min(state[RING_END] + k, ring.size - 1))
 
 
-@inlined
-def enter(state, halves, ring, words, start, added):
-    """Accumulate the summary at `start` as the newest of the window.
-
-    `added` says that it was closed here: its counts are in the totals, and its head is derived.
-    """
+@copied
+def enter(state, halves, words, start):
+    """Note the summary at `start` as the newest of the window: its counts are in the totals, its head is derived."""
     newest = state[RING_NEWEST]
-    if not added:
-        add_summary(state, ring, words, start)
     head = head_of(state, words, start)
     number = head[HEAD_NUMBER]
-    if added:
-        apply_head(state, head, 1)
+    apply_head(state, head, ADD)
     state[SCORE], state[FLAG] = bits_of(0.0), 0
     if newest >= 0 and state[HAS_ENVELOPE] and head_word(words, newest, HEAD_NUMBER) >= number - state[SUB_WINDOWS]:
         compare_tails(state, halves, head[HEAD_COUNT], count_of(words, newest))
@@ -114,12 +111,20 @@ def enter(state, halves, ring, words, start, added):
     join_newest(state, words, start)
 
 
-@inlined
+@compiled
+def add_foreign(state, halves, ring, words, start):
+    """Accumulate of Level 2: add the summary at `start`, which closed elsewhere, to the totals; `enter` comes next."""
+    unfold(state, halves, ring, words, start)
+    pairs = open_head(state, ring, words, start, YES)
+    accumulate(state, ring, words, start, pairs, NO)
+
+
+@compiled
 def add_summary(state, ring, words, start):
     """Accumulate of Level 2: add the summary at `start` to the sliding totals and to what is known of the window."""
-    pairs = open_head(state, ring, words, start, True)
-    apply_head(state, head_of(state, words, start), 1)
-    accumulate(state, ring, words, start, pairs, False)
+    pairs = open_head(state, ring, words, start, YES)
+    apply_head(state, head_of(state, words, start), ADD)
+    accumulate(state, ring, words, start, pairs, NO)
 
 
 @inlined

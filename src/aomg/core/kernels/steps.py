@@ -44,7 +44,7 @@ from aomg.core.kernels.registers import (
     ROWS_SIDE,
     SUB_WINDOWS,
 )
-from aomg.core.kernels.ring import enter, expire, find_room, unfold
+from aomg.core.kernels.ring import add_foreign, enter, expire, find_room
 
 # -- the step ---------------------------------------------------------------------------------------------------------
 
@@ -76,12 +76,10 @@ def make_room(state, ring, words, level, number, need):
 
 
 @copied
-def enter_summary(state, halves, ring, words, level, start, closed_here):
-    """Enter the summary at `start`; `closed_here` says that it was closed in this state, which has its rows already."""
+def enter_summary(state, halves, words, level, start):
+    """Enter the summary at `start`, which closed in this state, or was added with `add_foreign`."""
     previous = state[RING_NEWEST]
-    if not closed_here:
-        unfold(state, halves, ring, words, start)
-    enter(state, halves, ring, words, start, closed_here)
+    enter(state, halves, words, start)
     if level is not None:
         enter_fine(state, words, level, start, previous)
 
@@ -99,9 +97,9 @@ def answer(state, words, level, number, out, densities, row):
 
 
 @copied
-def enter_and_answer(state, halves, ring, words, level, start, closed_here, out, densities, row):
+def enter_and_answer(state, halves, words, level, start, out, densities, row):
     """Enter the summary at `start` and answer for its window; returns the next row of results."""
-    enter_summary(state, halves, ring, words, level, start, closed_here)
+    enter_summary(state, halves, words, level, start)
     return answer(state, words, level, head_word(words, start, HEAD_NUMBER), out, densities, row)
 
 
@@ -149,7 +147,7 @@ def push_counted(state, table, ring, bits, start, real, out):
             if summary < 0:
                 return i, row, state[FILLED]
             close_dense(state, halves, counts, ring, words, summary, number, True)
-            row = enter_and_answer(state, halves, ring, words, None, summary, True, out, None, row)
+            row = enter_and_answer(state, halves, words, None, summary, out, None, row)
             state[OPEN_NUMBER] += 1
     return i, row, state[FILLED]
 
@@ -193,9 +191,7 @@ def push_runs(state, table, ring, bits, moved, real, runs, progress, out):
         if summary < 0:
             return NO_ROOM
         close_dense(state, halves, counts, ring, words, summary, number, True)
-        progress[T_ROWS] = enter_and_answer(
-            state, halves, ring, words, None, summary, True, out, None, progress[T_ROWS]
-        )
+        progress[T_ROWS] = enter_and_answer(state, halves, words, None, summary, out, None, progress[T_ROWS])
         progress[T_OPEN], progress[T_CLOSED_TO] = NONE, number + 1
     return ALL_TAKEN
 
@@ -220,7 +216,7 @@ def push_sorted(state, table, ring, level, plan, codes, lows, highs, domain, fir
         if summary < 0:
             return i, row
         write_sorted(state, table, level, words, summary, plan, codes[i], None, lows[i], highs[i], domain, first + i)
-        row = enter_and_answer(state, halves, ring, words, level, summary, True, out, densities, row)
+        row = enter_and_answer(state, halves, words, level, summary, out, densities, row)
     return codes.shape[0], row
 
 
@@ -275,7 +271,7 @@ def step_open(state, table, ring, level, plan, codes, ends, number, out, densiti
     if start < 0:
         return 0, need
     _write_open(state, table, halves, ring, words, level, plan, codes, ends, band, start, number, True)
-    return enter_and_answer(state, halves, ring, words, level, start, True, out, densities, 0), np.int64(0)
+    return enter_and_answer(state, halves, words, level, start, out, densities, 0), np.int64(0)
 
 
 @compiled
@@ -304,7 +300,9 @@ def enter_foreign(state, ring, level, content, number):
         return False
     for j in range(content.size):
         ring[start + j] = content[j]
-    enter_summary(state, state.view(np.int32), ring, words, level, start, False)
+    halves = state.view(np.int32)
+    add_foreign(state, halves, ring, words, start)
+    enter_summary(state, halves, words, level, start)
     return True
 
 

@@ -21,6 +21,7 @@ from aomg.core.kernels.lanes import sum_words
 from aomg.core.kernels.ranks import PHI_COLUMN, PHI_DENOMINATOR, PHI_NUMERATOR, PHI_WIDTH, rank_of
 from aomg.core.kernels.registers import (
     ACTIVE,
+    ADD,
     AT_ACTIVE,
     AT_FINE,
     AT_PHI,
@@ -40,11 +41,13 @@ from aomg.core.kernels.registers import (
     HEAD_WORDS,
     LENGTH_MASK,
     LISTS_CODES,
+    NO,
     NONE,
     NOTHING,
     QUANTILES,
     REALS,
     THRESHOLDS,
+    YES,
     ZERO_SUPER,
 )
 from aomg.core.kernels.rows import SPARSE_FROM, write_counts
@@ -162,7 +165,7 @@ def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
     count, domain = np.int64(0), NOTHING
     minimum, maximum = np.inf, -np.inf
     for r in range(starts.size):
-        pairs = open_head(state, data, words, starts[r], False)
+        pairs = open_head(state, data, words, starts[r], NO)
         if pairs >= 0:
             head, limits_start = head_of(state, words, starts[r]), HEAD_WORDS + own
         else:
@@ -177,7 +180,7 @@ def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
             for part in range(2):
                 target[HEAD_WORDS + own + 2 * t + part] += head[limits_start + 2 * limit + part]
         if pairs >= 0:
-            shift_list(state, pairs, head[HEAD_COUNT], 1, True)
+            shift_list(state, pairs, head[HEAD_COUNT], ADD, YES)
         else:
             rows = head[HEAD_ROWS]
             where = starts[r] + 8 * (HEAD_WORDS + quantiles + 2 * thresholds)
@@ -228,7 +231,7 @@ def _sum_summaries(state, rows, first, last, out, start):
     burst, release = NONE, NONE
     for row in range(first, last):
         offset = rows.offsets[row]
-        pairs = open_head(state, rows.data, words, offset, True)
+        pairs = open_head(state, rows.data, words, offset, YES)
         source = head_of(state, words, offset)
         if row == first:
             domain = source[HEAD_LENGTH] >> DOMAIN_SHIFT
@@ -251,7 +254,7 @@ def _sum_summaries(state, rows, first, last, out, start):
             burst = rows.numbers[row]
         elif rows.flags[row] < 0:
             release = rows.numbers[row]
-        accumulate(state, rows.data, words, offset, pairs, False)
+        accumulate(state, rows.data, words, offset, pairs, NO)
     need = start + _totals_room(state) + SUM_TAIL
     if need > out.size:
         restart(state, None)

@@ -8,6 +8,7 @@ from aomg.core.kernels.code_lists import derive_head, read_list, shift_list
 from aomg.core.kernels.codes import place_of
 from aomg.core.kernels.heads import count_of, head_word, is_listed
 from aomg.core.kernels.registers import (
+    ADD,
     AT_FINE,
     AT_HEAD,
     AT_SUPER_TOTAL,
@@ -24,8 +25,10 @@ from aomg.core.kernels.registers import (
     LIVE_SUMMARIES,
     LIVE_WITH_INTEGERS,
     LIVE_WITH_REALS,
+    NO,
     QUANTILES,
     REALS,
+    SUBTRACT,
     THRESHOLDS,
 )
 from aomg.core.kernels.rows import read_step, shift_row
@@ -40,9 +43,12 @@ def head_of(state, words, start):
     return words[start >> 3 : (start >> 3) + size]
 
 
-@inlined
+@compiled
 def open_head(state, ring, words, start, entering):
-    """Read the list at `start` and derive its head; returns how many pairs it has, or -1 for rows."""
+    """Read the list at `start` and derive its head, with quantiles if it is `entering` (YES or NO).
+
+    Returns how many pairs it has, or -1 for rows.
+    """
     if not is_listed(words, start):
         return np.int64(-1)
     pairs = read_list(state, ring, words, start)
@@ -99,19 +105,19 @@ def accumulate(state, ring, words, start, pairs, everything):
     `everything` takes all codes of a list for its band: only where nothing will be subtracted.
     """
     if pairs >= 0:
-        shift_list(state, pairs, count_of(words, start), 1, everything)
+        shift_list(state, pairs, count_of(words, start), ADD, everything)
     else:
         rows = head_word(words, start, HEAD_ROWS)
         shift_rows(state, ring, _rows_start(state, start), rows & LENGTH_MASK, rows >> 32, 1)
 
 
-@inlined
+@copied
 def deaccumulate(state, ring, words, start):
     """Deaccumulate of Level 2: subtract the summary at `start` from the sliding totals."""
-    pairs = open_head(state, ring, words, start, False)
-    apply_head(state, head_of(state, words, start), -1)
+    pairs = open_head(state, ring, words, start, NO)
+    apply_head(state, head_of(state, words, start), SUBTRACT)
     if pairs >= 0:
-        shift_list(state, pairs, count_of(words, start), -1, False)
+        shift_list(state, pairs, count_of(words, start), SUBTRACT, NO)
     else:
         rows = head_word(words, start, HEAD_ROWS)
         shift_rows(state, ring, _rows_start(state, start), rows & LENGTH_MASK, rows >> 32, -1)

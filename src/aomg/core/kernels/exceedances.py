@@ -22,6 +22,7 @@ import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, FOLD_WIDTH, fold_side
+from aomg.core.kernels.lanes import filled_mask, highest_bit
 from aomg.core.kernels.registers import AT_FOLD, HALF_PLACES, NEWEST_ROWS, NONE, ROWS_SIDE
 
 CHANCES = (1.6e-5, 7.3e-5, 5e-6, 5e-6)  # of a false alarm, for each of the largest events
@@ -75,11 +76,14 @@ def compare_exceedances(state, halves, new_count, old_count):
     while (olds < LARGEST and old_row >= 0) or (news < LARGEST and new_row >= 0):
         new_super = state[new_side + FOLD_ID * half + new_row] if new_row >= 0 else NONE
         old_super = state[old_side + FOLD_ID * half + old_row] if old_row >= 0 else NONE
-        buckets = 16 if new_super == old_super else 1  # one of the two has no event there: all buckets are as one
-        for bucket in range(buckets - 1, -1, -1):
-            if buckets == 16:
-                new = np.int64(halves[2 * new_side + 16 * new_row + bucket])
-                old = np.int64(halves[2 * old_side + 16 * old_row + bucket])
+        x, y = 2 * new_side + 16 * new_row, 2 * old_side + 16 * old_row
+        both = new_super == old_super
+        buckets = filled_mask(halves, x) | filled_mask(halves, y) if both else np.int64(1)  # else all are as one
+        while buckets != 0:
+            bucket = highest_bit(buckets)
+            buckets ^= np.int64(1) << bucket
+            if both:
+                new, old = np.int64(halves[x + bucket]), np.int64(halves[y + bucket])
             else:
                 new = state[new_side + FOLD_SUM * half + new_row] if new_super > old_super else np.int64(0)
                 old = state[old_side + FOLD_SUM * half + old_row] if old_super > new_super else np.int64(0)

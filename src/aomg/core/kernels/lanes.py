@@ -321,6 +321,17 @@ def lowest_bit(typing_context, mask):
 
 
 @intrinsic
+def highest_bit(typing_context, mask):
+    """The position of the highest set bit of a mask that is not zero."""
+
+    def generate(context, builder, signature, arguments):
+        zeros = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.sub(ir.Constant(ir.IntType(64), 63), zeros)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
 def count_bits(typing_context, mask):
     """How many bits of a mask are set."""
 

@@ -32,10 +32,10 @@ def assigned(values, times, clock):
 
 
 def by_sub_window(events):
-    found = {}
+    values_of = {}
     for run in events.runs:
-        found.setdefault(int(run[RUN_NUMBER]), []).extend(events.run(run[RUN_START], run[RUN_END]).tolist())
-    return found
+        values_of.setdefault(int(run[RUN_NUMBER]), []).extend(events.run(run[RUN_START], run[RUN_END]).tolist())
+    return values_of
 
 
 @st.composite

@@ -35,12 +35,12 @@ def listed(operator: Operator) -> list[bool]:
 def totals(operator: Operator) -> list:
     """The sliding totals of every super with live counts: of its buckets, and of the codes of the band."""
     words = operator._state.words
-    found = []
+    supers = []
     for super_ in operator._state._active_supers(words).tolist():
         place = int(words[words[r.AT_PLACE] + super_])
         buckets, codes = int(words[r.AT_TOTAL]) + 16 * place, int(words[r.AT_FINE]) + 256 * place
-        found.append((super_, words[buckets : buckets + 16].tolist(), words[codes : codes + 256].tolist()))
-    return found
+        supers.append((super_, words[buckets : buckets + 16].tolist(), words[codes : codes + 256].tolist()))
+    return supers
 
 
 @st.composite

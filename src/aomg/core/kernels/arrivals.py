@@ -86,10 +86,10 @@ def find_runs(times, bits, period, lateness, watermark, furthest, runs, moved, p
     again.
     """
     i, size = progress[A_EVENT], times.size
-    found, latest, place = progress[A_RUNS], progress[A_LATEST], progress[A_MOVED]
+    listed, latest, place = progress[A_RUNS], progress[A_LATEST], progress[A_MOVED]
     while i < size:
-        if found + _SUB_WINDOWS > runs.shape[0]:
-            progress[A_EVENT], progress[A_RUNS], progress[A_LATEST], progress[A_MOVED] = i, found, latest, place
+        if listed + _SUB_WINDOWS > runs.shape[0]:
+            progress[A_EVENT], progress[A_RUNS], progress[A_LATEST], progress[A_MOVED] = i, listed, latest, place
             return RUNS_FULL
         time = times[i]
         if not -furthest < time < furthest:
@@ -102,7 +102,7 @@ def find_runs(times, bits, period, lateness, watermark, furthest, runs, moved, p
             latest = max(latest, top)
             i = end
             continue
-        if found > 0 and number < runs[found - 1, RUN_NUMBER]:
+        if listed > 0 and number < runs[listed - 1, RUN_NUMBER]:
             end = min(i + _BLOCK, size)
             low, high = _range_of(times, i, end)
             if not (-furthest < low and high < furthest):
@@ -114,9 +114,9 @@ def find_runs(times, bits, period, lateness, watermark, furthest, runs, moved, p
                     start = place
                     place = _move(times, bits, i, end, n * period, period, moved, place)
                     if place > start:
-                        runs[found, RUN_START], runs[found, RUN_END] = size + start, size + place
-                        runs[found, RUN_NUMBER] = n
-                        found += 1
+                        runs[listed, RUN_START], runs[listed, RUN_END] = size + start, size + place
+                        runs[listed, RUN_NUMBER] = n
+                        listed += 1
                 progress[A_BLOCKS] += 1
                 latest = max(latest, high)
                 i = end
@@ -125,11 +125,11 @@ def find_runs(times, bits, period, lateness, watermark, furthest, runs, moved, p
             if progress[A_DISORDER] > 64 + i // 64:
                 return MANY_RUNS
         end, top = _run_end(times, i, first, period)
-        runs[found, RUN_START], runs[found, RUN_END], runs[found, RUN_NUMBER] = i, end, number
-        found += 1
+        runs[listed, RUN_START], runs[listed, RUN_END], runs[listed, RUN_NUMBER] = i, end, number
+        listed += 1
         latest = max(latest, top)
         i = end
-    progress[A_EVENT], progress[A_RUNS], progress[A_LATEST], progress[A_MOVED] = i, found, latest, place
+    progress[A_EVENT], progress[A_RUNS], progress[A_LATEST], progress[A_MOVED] = i, listed, latest, place
     return ALL_FOUND
 
 

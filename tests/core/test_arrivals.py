@@ -238,3 +238,59 @@ def test_times_beyond_reach_are_refused_and_change_nothing():
     with pytest.raises(InputError, match="73,000 years"):
         operator.push([1, 2], times)
     assert (operator.refused, operator.late, operator.open) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("unit", ["us", "ns", "s"])
+def test_times_of_another_byte_order_are_the_same_times(unit):
+    times = (np.datetime64("2026-05-01T12:00", "s") + 7 * np.arange(40)).astype(f"datetime64[{unit}]")
+    results = []
+    for array in (times, times.astype(times.dtype.newbyteorder())):
+        operator = Operator(Query("3 minutes", "1 minute"))
+        results.append(operator.push(np.arange(40), array) + operator.finish())
+        assert operator.late == 0
+    assert results[0] == results[1] and len(results[0]) == 5
+
+
+def test_the_nat_of_pandas_is_refused():
+    pd = pytest.importorskip("pandas")
+    times = pd.Series(pd.to_datetime(["2026-05-01T12:00", None, "2026-05-01T12:01"], utc=True))
+    for form in (times, times.dt.tz_localize(None), times.tolist()):
+        operator = Operator(Query("3 minutes", "1 minute"))
+        operator.push([1, 2, 3], form)
+        assert (operator.refused, operator.open) == (1, 2)
+
+
+def test_nanoseconds_in_no_order_over_centuries_are_those_of_microseconds():
+    random = np.random.default_rng(3)
+    times = random.integers(-(2**62) + 1, 2**62, 4_000) // 1_000
+    for days in (2, 10, 50):
+        query = Query(f"{3 * days} days", f"{days} days", lateness="300 days")
+        results = []
+        for unit in ("us", "ns"):
+            operator = Operator(query)
+            array = times.astype("datetime64[us]").astype(f"datetime64[{unit}]")
+            results.append((operator.push(np.arange(4_000), array) + operator.finish(), operator.late))
+        assert results[0] == results[1]
+
+
+def test_a_lateness_of_centuries_counts_in_nanoseconds_too():
+    times = np.array(["1830-01-01", "2100-01-01", "1830-01-01"], "datetime64[ns]")
+    operator = Operator(Query("30 days", "10 days", lateness="110000 days"))
+    operator.push([1, 2, 3], times)
+    assert (operator.late, operator.open) == (0, 3)
+
+
+def test_a_sub_window_of_too_many_events_is_refused_before_anything_changes():
+    query = Query("3 minutes", "1 minute")
+    operator = Operator(query)
+    operator.push([1, 2], np.array(["2026-05-01T12:00:30"] * 2, "datetime64[us]"))
+    counts = operator._open_counts()
+    counts.numbers[:] = 2**30 - 2
+    operator._merge_open(counts)
+    operator._unchecked = operator.open  # as if they had been pushed
+    saved = operator.save()
+    with pytest.raises(InputError, match="shorter period"):
+        operator.push([1, 2, 3], np.array(["2026-05-01T12:00:30"] * 3, "datetime64[us]"))
+    assert operator.save() == saved
+    operator.push([1, 2], np.array(["2026-05-01T12:00:30", "2026-05-01T12:01:05"], "datetime64[us]"))
+    assert operator.open == 2**31

@@ -1,5 +1,7 @@
 """One stream, one query: splits, orders, saving and forgetting change nothing."""
 
+import array
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -314,3 +316,9 @@ def test_operators_are_made_of_queries_only():
 
     with pytest.raises(InputError, match="Query"):
         Operator("1 hour")
+
+
+@pytest.mark.parametrize("values", [array.array("q", range(1000)), np.arange(1000, dtype=np.longlong)])
+def test_integers_of_any_64_bit_type_are_integers(values):
+    (result,) = Operator(Query(1000, 1000)).push(values)
+    assert (result[0.5].low, result[0.5].high) == (499.0, 499.0)

@@ -86,7 +86,8 @@ class Clock:
         times = (self.watermark, self.latest)
         scaled = [time if time == NEVER else time * per_microsecond for time in times]
         period, lateness = self.period * per_microsecond, self.lateness * per_microsecond
-        if per_microsecond > 1 and max([period, *(abs(time) for time in scaled if time != NEVER)]) >= _FURTHEST_TICKS:
+        reach = max(period, lateness, *(0 if time == NEVER else abs(time) for time in scaled))
+        if per_microsecond > 1 and reach >= _FURTHEST_TICKS:
             return None
         return Clock(period, min(lateness, _FURTHEST_TICKS - 1), *scaled)
 
@@ -136,7 +137,7 @@ def _grouped(
         return None
     first = earliest // scaled.period
     size = latest // scaled.period - first + 1
-    if size > _SPARSE * times.size:
+    if size > _SPARSE * times.size or latest - earliest + 2 * scaled.period >= 1 << 63:
         return _sorted(values, times // per_microsecond, clock)
     groups, sizes = np.empty(times.size, np.int64), np.zeros(size + 1, np.int64)
     number_events(times, scaled.period, scaled.lateness, scaled.watermark, scaled.latest, first, groups, sizes)

@@ -55,6 +55,11 @@ def _without_zone(entry: Any) -> Any:
     return entry
 
 
+def _is_missing(entry: Any) -> bool:
+    """Whether an entry is None or the NaT of pandas, which is a datetime that does not equal itself."""
+    return entry is None or (isinstance(entry, datetime) and entry != entry)
+
+
 def _as_array(data: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
     """One-dimensional NumPy, and which entries of the input are valid (None: all)."""
     if isinstance(data, np.ma.MaskedArray):
@@ -74,7 +79,7 @@ def _as_array(data: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bo
     if array.ndim != 1:
         raise InputError(f"{name} must have one dimension, not {array.ndim}; pass {name}.ravel() to flatten it")
     if array.dtype == object:
-        valid = np.array([entry is not None for entry in array], dtype=bool)
+        valid = np.array([not _is_missing(entry) for entry in array], dtype=bool)
         try:
             kept = np.asarray([_without_zone(entry) for entry in array[valid]])
             if kept.dtype == object and all(isinstance(entry, datetime) for entry in kept):
@@ -103,7 +108,8 @@ def values_of(data: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None
         raise InputError(
             f"values of type {array.dtype} cannot be pushed; convert them to integers or 64-bit floats first"
         )
-    return np.ascontiguousarray(array), valid
+    array = np.ascontiguousarray(array)
+    return array.view(np.int64 if array.dtype.kind == "i" else np.float64), valid  # one dtype object of each kind
 
 
 def _microseconds(times: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -144,7 +150,7 @@ def ticks_of(data: Any, size: int) -> tuple[npt.NDArray[np.int64], int] | None:
     Costs nothing: times that are none (NaT) or too far away are among them. None if times have to be converted.
     """
     array, valid = _as_array(data, "times")
-    if valid is not None or array.size != size or array.dtype.kind != "M":
+    if valid is not None or array.size != size or array.dtype.kind != "M" or not array.dtype.isnative:
         return None
     per_microsecond = _TICKS.get(np.datetime_data(array.dtype))
     if per_microsecond is None:

@@ -26,7 +26,7 @@ from aomg.core.kernels.steps import count_open, forget_open, push_counted
 from aomg.core.sliding import Sliding, extreme_keys
 from aomg.core.snapshot import last_end, pack, unpack
 from aomg.errors import FinishedError, InputError, StateError
-from aomg.query import Query
+from aomg.query import MOST_EVENTS, Query
 from aomg.result import Results
 
 Integers = npt.NDArray[np.int64]
@@ -61,6 +61,7 @@ class Operator:
         self._fine = FineCounts() if self._sliding.has_fine_codes else None
         self._fused = query.counted and not self._sliding.has_fine
         self._open_events = 0  # of the fused loop, as a Python number
+        self._unchecked = 0  # at least as many events as any sub-window has
         self._nulls = 0
         self._late = 0
         self._finished = False
@@ -212,9 +213,10 @@ class Operator:
         events = arrivals(values, ticks[0], clock, ticks[1]) if ticks is not None else None
         if events is None:  # something is null, not finite, or not a time in microseconds or nanoseconds
             values, micros = self._usable(values, valid, *times_of(times, size))
-            self._nulls += size - values.size
             events = arrivals(values, micros, clock)
             assert events is not None
+        self._refuse_too_many(events)
+        self._nulls += size - values.size
         rows = _ResultRows(self._sliding)
         if values.size:
             self._late += events.late
@@ -222,6 +224,21 @@ class Operator:
             self._watermark = max(self._watermark, self._latest - self.query.lateness)
             self._take(events, self._watermark // self.query.period, rows)
         return rows.results()
+
+    def _refuse_too_many(self, events: Arrivals) -> None:
+        """Raise InputError, before anything has changed, if a sub-window would have more events than it can count."""
+        self._unchecked += events.values.size
+        if self._unchecked < MOST_EVENTS:
+            return
+        totals = {number: counts.total for number, counts in self._waiting.items()}
+        if self._active_number is not None:
+            totals[self._active_number] = self._state.open_events
+        for start, end, number in events.runs.tolist():
+            totals[number] = totals.get(number, 0) + end - start
+        if max(totals.values(), default=0) >= MOST_EVENTS:
+            self._unchecked -= events.values.size
+            raise InputError("a sub-window would have 2^31 events or more; use a query with a shorter period")
+        self._unchecked = sum(totals.values())
 
     @staticmethod
     def _usable(

@@ -3,7 +3,8 @@
 Envelope and band are counts of values, so summaries of the same sub-window add up, and any quantile can be read from
 the sum: its bucket in the envelope is known. A summary's head has only the quantiles of its own query. For other
 quantiles, and for sums, the code is known to its bucket (exactly if the band has it), and the interval follows from
-that. The guarantee is that of the envelope, unchanged.
+that. The guarantee is that of the envelope, unchanged. A list of codes has every code, so any quantile of lists, and of
+their sum, is known to its code.
 """
 
 from collections.abc import Sequence

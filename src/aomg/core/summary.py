@@ -55,13 +55,19 @@ A summary is a function of its sub-window's counts, its number and the query. Eq
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.kernels.heads import is_listed
+from aomg.core.kernels.heads import LIST_COUNT_MASK, LISTED, is_listed
 from aomg.core.kernels.paper.soundness import fine_is_sound
 from aomg.core.kernels.registers import HEAD_COUNT, HEAD_FINE
 from aomg.core.kernels.soundness import summary_is_sound
 from aomg.errors import StateError
 
 Integers = npt.NDArray[np.int64]
+
+
+def events_of(summary: bytes) -> int:
+    """Return how many events a summary is of; its bytes are not checked."""
+    word = int.from_bytes(summary[8:16], "little")
+    return word & int(LIST_COUNT_MASK) if word & int(LISTED) else word
 
 
 def checked_summary(state: Integers, level: Integers | None, summary: bytes) -> npt.NDArray[np.uint8]:

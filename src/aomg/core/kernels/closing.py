@@ -60,7 +60,7 @@ def summary_room(state):
     if state[LISTS_CODES] and state[FILLED] <= ALWAYS_LISTED:
         return (LIST_HEAD_ROOM + PAIR_ROOM * state[FILLED] + 7) & ~7
     fixed = 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]) + 16
-    return fixed + touched_supers(state) * (70 + 16 * 70)
+    return fixed + max(touched_supers(state) * (70 + 16 * 70), LIST_HEAD_ROOM + PAIR_ROOM * ALWAYS_LISTED)
 
 
 @compiled

@@ -12,8 +12,8 @@ from aomg.core.kernels.registers import HEAD_COUNT, HEAD_LENGTH, HEAD_MAXIMUM, H
 LIST_COUNT_MASK = np.int64(2**31 - 1)
 LIST_LENGTH_SHIFT, LIST_LENGTH_MASK = 32, np.int64(2**24 - 1)
 LIST_DOMAIN_SHIFT = 56
-LISTED, ONE_VALUE = np.int64(1 << 58), np.int64(1 << 59)  # flags: a list; its minimum is its maximum, and there is one
-FLAGS_END = 60  # bits of this word
+LISTED, ONE_VALUE = np.int64(1 << 58), np.int64(1 << 59)  # flags: a list; its maximum is its minimum, and left out
+FLAGS_END = 60  # bits of this word from here on are zero
 LEAST_WORDS = 2  # of any head
 
 

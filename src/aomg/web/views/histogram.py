@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from aomg.core.histogram import histogram
+from aomg.core.summary import events_of
 from aomg.errors import AomgError
 from aomg.query import Query
 from aomg.times import time_text
@@ -136,8 +137,8 @@ def _histogram(parts: Mapping[int, Part]) -> dict[str, Any]:
 
 
 def _count(parts: Mapping[int, Part]) -> int:
-    """Return the number of events of the summaries: their second word."""
-    return sum(int.from_bytes(part.record[8:16], "little") for part in parts.values())
+    """Return the number of events of the summaries."""
+    return sum(events_of(part.record) for part in parts.values())
 
 
 def _listed(folder: Path, query: str) -> list[Path]:

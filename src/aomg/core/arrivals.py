@@ -92,6 +92,15 @@ class Clock:
         return Clock(period, min(lateness, _FURTHEST_TICKS - 1), *scaled)
 
 
+def last_end(period: int, latest: int, watermark: int) -> int:
+    """Return up to which number sub-windows close when the stream ends; times are in microseconds.
+
+    Those that begin before the watermark are part of the stream, and that of the latest event.
+    """
+    end = -(-watermark // period)
+    return end if latest == NEVER else max(end, latest // period + 1)
+
+
 def arrivals(values: npt.NDArray[Any], times: Integers, clock: Clock, per_microsecond: int = 1) -> Arrivals | None:
     """Assign events to sub-windows; None if a time is none or too far away for its unit.
 

@@ -122,9 +122,18 @@ def _microseconds(times: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return times.astype("datetime64[us]").astype(np.int64)
 
 
-def times_of(data: Any, size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+Entries = tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]
+"""One-dimensional NumPy, and which entries of the input are valid (None: all)."""
+
+
+def times_in(data: Any) -> Entries:
+    """Times as an array, in the unit that they have, for `ticks_of` and `times_of`."""
+    return _as_array(data, "times")
+
+
+def times_of(entries: Entries, size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Microseconds since 1970 for each of `size` events, and which of them have a time at all."""
-    array, valid = _as_array(data, "times")
+    array, valid = entries
     present = np.ones(array.size, bool) if valid is None else valid
     if present.size != size:
         raise InputError(f"got {size} values but {present.size} times; give one time for each value")
@@ -144,12 +153,12 @@ def times_of(data: Any, size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
     return micros, present
 
 
-def ticks_of(data: Any, size: int) -> tuple[npt.NDArray[np.int64], int] | None:
+def ticks_of(entries: Entries, size: int) -> tuple[npt.NDArray[np.int64], int] | None:
     """Times as they are, if they are microseconds or nanoseconds since 1970, and how many ticks a microsecond has.
 
     Costs nothing: times that are none (NaT) or too far away are among them. None if times have to be converted.
     """
-    array, valid = _as_array(data, "times")
+    array, valid = entries
     if valid is not None or array.size != size or array.dtype.kind != "M" or not array.dtype.isnative:
         return None
     per_microsecond = _TICKS.get(np.datetime_data(array.dtype))

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.arrivals import NEVER, NO_ARRIVALS, Arrivals, Clock, arrivals
+from aomg.core.arrivals import NEVER, NO_ARRIVALS, Arrivals, Clock, arrivals, last_end
 from aomg.core.counts import Counts, FineCounts, merge_pairs
-from aomg.core.intake import ticks_of, time_of, times_of, values_of
+from aomg.core.intake import ticks_of, time_of, times_in, times_of, values_of
 from aomg.core.kernels.arrivals import RUN_NUMBER, are_finite
 from aomg.core.kernels.closing import summary_room
 from aomg.core.kernels.counting import note_open
@@ -24,7 +24,7 @@ from aomg.core.kernels.sortable import EXACT_INTEGERS, key_of_double, round_down
 from aomg.core.kernels.soundness import count_entries
 from aomg.core.kernels.steps import count_open, forget_open, push_counted
 from aomg.core.sliding import Sliding, extreme_keys
-from aomg.core.snapshot import last_end, pack, unpack
+from aomg.core.snapshot import pack, unpack
 from aomg.errors import FinishedError, InputError, StateError
 from aomg.query import MOST_EVENTS, Query
 from aomg.result import Results
@@ -209,10 +209,11 @@ class Operator:
         size = values.size if valid is None else valid.size
         clock = Clock(self.query.period, self.query.lateness, self._watermark, self._latest)
         usable = valid is None and (values.dtype is _INTEGER or are_finite(values.view(_INTEGER)))
-        ticks = ticks_of(times, size) if usable else None
+        entries = times_in(times)
+        ticks = ticks_of(entries, size) if usable else None
         events = arrivals(values, ticks[0], clock, ticks[1]) if ticks is not None else None
         if events is None:  # something is null, not finite, or not a time in microseconds or nanoseconds
-            values, micros = self._usable(values, valid, *times_of(times, size))
+            values, micros = self._usable(values, valid, *times_of(entries, size))
             events = arrivals(values, micros, clock)
             assert events is not None
         self._refuse_too_many(events)
@@ -289,7 +290,7 @@ class Operator:
             if self._state.open_events and not self.query.as_paper:
                 self._close(self._state.open_number, rows)
         elif self._watermark != NEVER:
-            self._take(NO_ARRIVALS, last_end(self.query, self._latest, self._watermark), rows)
+            self._take(NO_ARRIVALS, last_end(self.query.period, self._latest, self._watermark), rows)
         self._finished = True
         return rows.results()
 

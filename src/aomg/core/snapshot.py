@@ -17,7 +17,7 @@ import struct
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.arrivals import NEVER
+from aomg.core.arrivals import NEVER, last_end
 from aomg.core.counts import Counts
 from aomg.core.sliding import Sliding
 from aomg.errors import StateError
@@ -97,18 +97,9 @@ def _registers_are_sound(query: Query, registers: list[int]) -> bool:
     times = (latest, watermark, closed_to)
     if query.counted or watermark == NEVER:
         return all(time == NEVER for time in times) and (query.counted or number == 0)
-    end = last_end(query, latest, watermark) if finished else watermark // query.period
+    end = last_end(query.period, latest, watermark) if finished else watermark // query.period
     in_reach = (latest == NEVER or -_FURTHEST < latest < _FURTHEST) and -_FURTHEST < watermark < _FURTHEST
     return in_reach and closed_to == end
-
-
-def last_end(query: Query, latest: int, watermark: int) -> int:
-    """Return up to which number sub-windows close when the stream ends.
-
-    Those that begin before the watermark are part of the stream, and that of the latest event.
-    """
-    end = -(-watermark // query.period)
-    return int(end if latest == NEVER else max(end, latest // query.period + 1))
 
 
 def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[list[int], list[bytes], dict[int, Counts]]:

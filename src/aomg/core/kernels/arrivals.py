@@ -136,10 +136,7 @@ def find_runs(times, bits, period, lateness, watermark, furthest, runs, moved, p
 @compiled
 def time_range(times):
     """The earliest and the latest of some times."""
-    low, high = times[0], times[0]
-    for i in range(times.size):
-        low, high = min(low, times[i]), max(high, times[i])
-    return low, high
+    return _range_of(times, 0, times.size)
 
 
 @compiled

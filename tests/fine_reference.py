@@ -32,6 +32,7 @@ from aomg.core.kernels.registers import (
     LAST_BURST,
     LAST_RELEASE,
     METHOD_BAND,
+    METHOD_CERTIFIED,
     METHOD_EXACT,
     METHOD_MEAN,
     METHOD_SAMPLE_K,
@@ -480,24 +481,26 @@ class Refinement:
             dense_low, dense_high = self._dense_span(float(reals[c + 1]), float(reals[c + 2]))
             low, high = max(low, dense_low, minimum), min(high, dense_high, maximum)
             value, method = float(reals[c]), int(row[c + 3])
-            exact = self._certified_band(at)
-            top, certified = self._merged_top(column)
+            code = self._certified_band(at)
+            top, is_top_certified = self._merged_top(column)
             if top is not None:  # never above the exact value, which is at most where a list was cut
-                reach = top if certified else max(top, self._cut.value)
+                reach = top if is_top_certified else max(top, self._cut.value)
                 proved = self._span(top, reach)
                 low, high = max(low, proved[0]), min(high, proved[1])
-            if exact is None and certified and not query.as_paper:
-                exact = top
-            if exact is not None:
-                low_exact, high_exact = self._span(exact, exact)
-                low, high = max(low, low_exact), min(high, high_exact)
-                value, method = low_exact + (high_exact - low_exact) / 2, _EXACT
+            if code is None and is_top_certified and not query.as_paper:
+                code = top
+            if code is not None:
+                code_low, code_high = self._span(code, code)
+                low, high = max(low, code_low), min(high, code_high)
+                value, method = code_low + (code_high - code_low) / 2, METHOD_CERTIFIED
             elif query.guarantee is None:
                 value, method = self._chosen(column, top, bursting)
             if query.guarantee is not None:
                 value = float(within(value, low, high, self._kept))
-                if exact is None:
+                if code is None:
                     method = self._method_within(method, low, high)
+            if low == high and (code is not None or query.guarantee is not None):
+                method = _EXACT
             reals[c], reals[c + 1], reals[c + 2] = min(max(value, low), high), low, high
             row[c + 3] = method
             if densities is not None and method == _MEAN and not bursting and not self._unknown_density[column]:
@@ -524,11 +527,11 @@ class Refinement:
         return low, high
 
     def _method_within(self, method: int, low: float, high: float) -> int:
-        """What the dense part's method means at the query's resolution: exact only if one code is left."""
+        """What the dense part's method means at the query's resolution: certified only if one code is left."""
         first, last = self._codec.codes(np.array([low, high]))
         if first == last:
-            return _EXACT
-        return METHOD_BAND if method == _EXACT else method
+            return METHOD_CERTIFIED
+        return METHOD_BAND if method in (_EXACT, METHOD_CERTIFIED) else method
 
     def _certified_band(self, at: int) -> int | None:
         """The exact code, if all values of the quantile's dense code are known at full resolution."""
@@ -631,13 +634,13 @@ class SlowSliding(Sliding):
         fine = fine_part(self.query, self.codec, self.dense, *pairs, number, domain)
         words = fine.words()
         dense = np.zeros(int(summary_room(state.words)) // 8 * 8 + 8, np.uint8)
-        length, _ = close_open(state.words, state.table, dense, None, None, None, None, number)
+        length, _ = close_open(state.words, state.cells, state.table, dense, None, None, None, None, number)
         content = np.concatenate([dense[:length], words.view(np.uint8)])
         head = content[: 8 * HEAD_WORDS].view(np.int64)
         head[HEAD_FINE] = length
         head[HEAD_LENGTH] += words.nbytes
         self.expire(number)
-        while not enter_foreign(state.words, state.ring, None, content, number):
+        while not enter_foreign(state.words, state.cells, state.ring, None, content, number):
             state.grow(content.size)
         self.refinement.accumulate(head, fine)
 
@@ -645,10 +648,10 @@ class SlowSliding(Sliding):
         """Count values. Raw longs beyond 2^53 are taken as the nearest doubles; extremes are rounded outward."""
         state, integers = self.state, values.dtype == np.int64
         if not (self.query.digits is None and integers and values.size):
-            count_open(state.words, state.table, values.view(np.int64), not integers)
+            count_open(state.words, state.cells, state.table, values.view(np.int64), None, not integers)
             return
         domain, before = state.open_domain, state.open_extremes.copy()
-        count_open(state.words, state.table, values.astype(np.float64).view(np.int64), True)
+        count_open(state.words, state.cells, state.table, values.astype(np.float64).view(np.int64), None, True)
         state.open_extremes[:] = before
         low, high = int(key_of_double(round_down(int(values.min())))), int(key_of_double(round_up(int(values.max()))))
         state.widen_open(INTEGERS if domain in (NOTHING, INTEGERS) else BOTH, low, high)

@@ -171,7 +171,10 @@ def check_estimate(query: Query, codec: Any, estimate: Any, exact: Number, value
     if query.guarantee is not None:
         error = abs(Fraction(estimate.value) - Fraction(exact))
         assert error <= Fraction(query.guarantee) * abs(Fraction(exact)), said
-    if estimate.method == "exact":
+    if estimate.method == "exact" or query.guarantee is not None:
+        assert (estimate.method == "exact") == (estimate.low == estimate.high), said
+    if estimate.method == "certified":
+        assert estimate.low < estimate.high, said
         first, last = codec.codes(np.array([estimate.low, estimate.high]))
         # with integers in the window, bounds beyond 2^53 are rounded outward
         outward = any(isinstance(v, int) for v in values) and max(map(abs, values)) >= 2**53

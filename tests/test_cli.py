@@ -22,7 +22,7 @@ def test_demo_shows_every_quantile_with_its_interval_and_method():
     result = runner.invoke(app, ["demo", "--local", "--events", "327680"])
     assert result.exit_code == 0
     assert all(name in result.output for name in ("p50", "p90", "p99", "p99.9"))
-    assert re.search(r"[\d,.]+ (exact|band|envelope)", result.output)
+    assert re.search(r"[\d,.]+ (exact|certified|band|envelope)", result.output)
     assert re.search(r"\d[\d,.]*\.\.\d", result.output)
 
 

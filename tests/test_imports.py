@@ -15,6 +15,21 @@ LIMITS = (
 )
 
 
+def printed_by(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout.strip()
+
+
+def test_the_package_loads_no_tables_and_no_plots_before_they_are_used():
+    heavy = "{'pyarrow', 'pandas', 'polars', 'plotly', 'aomg.tables'} & set(sys.modules)"
+    assert printed_by(f"import sys, aomg; aomg.Query(4, 2), dir(aomg); print({heavy})") == "set()"
+
+
+def test_what_is_loaded_on_first_use_is_there():
+    code = "import aomg; from aomg import *; print(plot is aomg.plot, 'plot' in dir(aomg), hasattr(aomg, 'plots'))"
+    assert printed_by(code) == "True True False"
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -29,11 +44,4 @@ LIMITS = (
 )
 def test_no_spark_is_loaded_by(code):
     unwanted = "{'pyspark', 'aomg.spark', 'aomg.streams', 'aomg.generator'} & set(sys.modules)"
-    told = subprocess.run(
-        [sys.executable, "-c", f"import sys; {code}; print({unwanted})"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    assert told.stdout.strip() == "set()"
+    assert printed_by(f"import sys; {code}; print({unwanted})") == "set()"

@@ -228,17 +228,40 @@ def test_the_repr_of_a_query_makes_it_again(query):
     assert Query(**query.arguments()) == query
 
 
-def test_the_repr_of_a_query_has_durations_in_the_usual_notation():
-    query = Query("90 minutes", timedelta(minutes=5), quantiles=0.99, lateness="1500 ms", few_k=None, guarantee=False)
-    assert (
-        repr(query)
-        == str(query)
-        == (
-            "Query(size='1h30m', period='5m', quantiles=(0.99,), thresholds=(), digits=3, guarantee=False, few_k=None, "
-            "lateness='1s500ms', partial=True, as_paper=False)"
-        )
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        (Query("1 hour", "1 minute", quantiles=(0.5, 0.99)), "Query('1h', '1m', quantiles=(0.5, 0.99))"),
+        (Query(131_072, 16_384), "Query(131072, 16384)"),
+        (Query(np.int64(4), 2, thresholds=4000, partial=False), "Query(4, 2, thresholds=(4000.0,), partial=False)"),
+        (
+            Query("90 minutes", timedelta(minutes=5), lateness="1500 ms", few_k=None, guarantee=False),
+            "Query('1h30m', '5m', guarantee=False, few_k=None, lateness='1s500ms')",
+        ),
+        (
+            Query(4, 2, few_k=FewK(fraction=0.4, offset="paper")),
+            "Query(4, 2, few_k=FewK(fraction=0.4, offset='paper'))",
+        ),
+        (Query.paper(4, 2, quantiles=0.9), "Query.paper(4, 2, quantiles=(0.9,))"),
+        (Query.paper("1m", "1s", few_k=FewK()), "Query.paper('1m', '1s', few_k=FewK())"),
+    ],
+)
+def test_the_text_of_a_query_has_what_differs_from_the_defaults(query, text):
+    assert repr(query) == str(query) == f"{query}" == text
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3, 6, None])
+def test_the_text_of_a_query_has_no_guarantee_that_follows_from_the_digits(digits):
+    assert "guarantee" not in repr(Query(4, 2, digits=digits))
+    assert "guarantee=2.5" in repr(Query(4, 2, digits=digits, guarantee=2.5))
+
+
+def test_the_text_of_a_query_in_paper_mode_is_complete():
+    changed = Query.paper(4, 2).replace(thresholds=(5,), lateness="1 s")
+    assert repr(changed) == (
+        "Query(4, 2, thresholds=(5.0,), digits=None, guarantee=False, few_k=None, lateness='1s', partial=False, "
+        "as_paper=True)"
     )
-    assert repr(Query(4, 2)).startswith("Query(size=4, period=2, ")
 
 
 @given(
@@ -247,11 +270,23 @@ def test_the_repr_of_a_query_has_durations_in_the_usual_notation():
     counted=st.booleans(),
     lateness=st.integers(0, 10**15),
     quantiles=st.lists(st.decimals("0.000000001", 1, places=9), min_size=1, max_size=4, unique=True),
+    others=st.fixed_dictionaries(
+        {},
+        optional={
+            "thresholds": st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=2, unique=True),
+            "digits": st.none() | st.integers(1, 6),
+            "guarantee": st.sampled_from([None, False, 0.5, 2.0, 2.5]),
+            "few_k": st.none() | st.builds(FewK, st.floats(0.1, 1), st.none() | st.integers(1, 9), st.floats(0.1, 1)),
+            "partial": st.booleans(),
+            "as_paper": st.booleans(),
+        },
+    ),
 )
-def test_the_repr_of_any_query_makes_it_again(period, times, counted, lateness, quantiles):
+def test_the_repr_of_any_query_makes_it_again(period, times, counted, lateness, quantiles, others):
     period = period % (1 << 30) + 1 if counted else timedelta(microseconds=period)
-    query = Query(period * times, period, quantiles=quantiles, lateness=timedelta(microseconds=lateness))
-    assert eval(repr(query), {"Query": Query, "FewK": FewK}) == query
+    query = Query(period * times, period, quantiles=quantiles, lateness=timedelta(microseconds=lateness), **others)
+    again = eval(repr(query), {"Query": Query, "FewK": FewK})
+    assert again == query and again.fingerprint == query.fingerprint
 
 
 def test_numbers_of_numpy_do_not_change_the_text_of_a_query():

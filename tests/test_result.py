@@ -33,6 +33,8 @@ def test_results_are_a_sequence():
     assert [r.end for r in reversed(results)] == list(range(100, 0, -10))
     assert results[3] in results
     assert results.index(results[3]) == 3
+    with pytest.raises(ValueError):
+        results[:3].index(results[3])
     for beyond in (10, -11):
         with pytest.raises(IndexError):
             results[beyond]
@@ -101,12 +103,22 @@ def test_columns_are_arrays():
     assert results.bursts.dtype == bool
 
 
+def test_lows_and_highs_are_the_ends_of_the_intervals():
+    results = Operator(QUERY).push(np.random.default_rng(1).lognormal(6, 1, 100))
+    lows, highs = results.lows(0.99), results.highs("0.99")
+    assert [(low, high) for low, high in zip(lows, highs, strict=True)] == [
+        (r[0.99].low, r[0.99].high) for r in results
+    ]
+    assert (lows < highs).any() and (lows <= results.values(0.99)).all() and (results.values(0.99) <= highs).all()
+
+
 @pytest.mark.parametrize("unknown", [0.9, "0.95", 50, "median", None, 2])
 def test_the_error_for_an_unknown_quantile_lists_the_known_ones(unknown):
     with pytest.raises(UnknownQuantileError, match=r"it has 0\.5, 0\.99"):
         results_of()[0][unknown]
-    with pytest.raises(KeyError):
-        results_of().values(unknown)
+    for column in (results_of().values, results_of().lows, results_of().highs):
+        with pytest.raises(KeyError):
+            column(unknown)
 
 
 @pytest.mark.parametrize("unknown", [26, None, "x", float("nan")])
@@ -174,3 +186,20 @@ def test_a_row_that_others_compute_reads_as_a_result():
     half, most = result[0.5], result[0.9]
     assert (half.value, half.low, half.high, half.method) == (2.0, 1.0, 3.0, "sketch")
     assert (most.value, most.low, most.high, most.method) == (5.0, 5.0, 5.0, "exact")
+
+
+def test_the_core_writes_the_methods_that_results_read():
+    names = [name for name in METHODS if name != "sketch"]
+    codes = [getattr(registers, "METHOD_" + name.upper().replace("-", "_")) for name in names]
+    assert [METHODS[code] for code in codes] == names
+
+
+def test_exact_is_only_where_low_is_high_and_certified_where_the_digits_are_right():
+    values = np.tile(np.arange(100_000, 110_000), 4)
+    results = Operator(Query(20_000, 10_000, quantiles=(0.5, 1))).push(values)
+    assert [result[0.5].method for result in results] == ["certified"] * len(results)
+    assert all(result[0.5].low < result[0.5].high for result in results)
+    assert {result[1].method for result in results} <= {"exact", "certified"}
+    raw = Operator(Query(20_000, 10_000, quantiles=(0.5, 1), digits=None)).push(values)
+    assert [result[0.5].method for result in raw] == ["exact"] * len(raw)
+    assert all(result[0.5].low == result[0.5].value == result[0.5].high for result in raw)

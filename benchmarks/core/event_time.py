@@ -16,17 +16,19 @@ START = np.datetime64("2026-05-01T00:00", "us").astype(np.int64)
 
 @dataclass(frozen=True)
 class Times:
-    """How the times of a stream come: their unit, and whether they are shuffled within the lateness."""
+    """How the events of a stream come: the unit of times, whether they are shuffled within the lateness, weights."""
 
     what: str
     aim: float
     unit: str = "us"
     shuffled: bool = False
+    weighted: bool = False
 
 
 ORDERED = Times("ordered microseconds", 0.65)
 DENSE = (ORDERED, Times("ordered nanoseconds", 0.5, "ns"), Times("shuffled within the lateness", 0.25, shuffled=True))
 SPARSE = Times("ordered microseconds", 0.5)
+WEIGHTED = Times("ordered microseconds, with weights", 0.7, weighted=True)
 
 
 class TimedStream:
@@ -39,13 +41,14 @@ class TimedStream:
             late = np.random.default_rng(2).integers(0, LATENESS, values.size)
             micros = micros[np.argsort(micros + late, kind="stable")]
         self._times = micros.astype("datetime64[us]").astype(f"datetime64[{times.unit}]")
+        self._weights = np.random.default_rng(3).integers(1, 100, values.size) if times.weighted else None
         self._length = (values.size * MINUTE // events) * (1_000 if times.unit == "ns" else 1)
         self._operator = Operator(Query("8 minutes", "1 minute"))
 
     def seconds(self) -> float:
         """Push all values, and return how long it took."""
         started = time.perf_counter()
-        self._operator.push(self._values, self._times)
+        self._operator.push(self._values, self._times, self._weights)
         seconds = time.perf_counter() - started
         assert self._operator.late == 0
         self._times.view(np.int64)[:] += self._length
@@ -86,7 +89,7 @@ def run(quick: bool) -> list[Figure]:
                     against="windows counted in events",
                 )
             )
-    return [*figures, _linear(rounds)]
+    return [*figures, *_weighted(quick, rounds), _linear(rounds)]
 
 
 def cases(quick: bool) -> dict[str, Timed]:
@@ -101,6 +104,27 @@ def _values(quick: bool, events: int) -> Array:
     values = pingmesh_values(SMALL if quick else LARGE)
     most = 60 * 50_000 if events == 60 else values.size
     return values[: most // events * events]
+
+
+def _weighted(quick: bool, rounds: int) -> list[Figure]:
+    """Events with weights take little longer than events without."""
+    figures = []
+    for events in (16_384, 1_000, 60):
+        values = _values(quick, events)
+        streams = (TimedStream(values, events, times).seconds for times in (WEIGHTED, ORDERED))
+        ours, theirs = _turns(rounds, *streams)
+        speed = ratio(theirs, ours)
+        figures.append(
+            Figure(
+                f"8 minutes by 1 minute, {events:,} events a sub-window, {WEIGHTED.what}",
+                f"{speed}",
+                f">= {WEIGHTED.aim}",
+                speed.best >= WEIGHTED.aim,
+                {"best": speed.best, "median": speed.median},
+                against="the same without weights",
+            )
+        )
+    return figures
 
 
 def _linear(rounds: int) -> Figure:

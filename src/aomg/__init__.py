@@ -1,6 +1,7 @@
 """AOMG: quantiles of sliding windows, each with an interval that is guaranteed to contain the exact value.
 
-`Query` describes a window and its quantiles; `Operator` computes them for one stream, `aomg.spark` for many keys.
+`Query` describes a window and its quantiles; `Operator` computes them for one stream, `quantiles` and `KeyedOperator`
+for the keys of a table, `aomg.spark` for those of a cluster.
 
 >>> import aomg
 >>> operator = aomg.Operator(aomg.Query(size=4000, period=1000))
@@ -9,11 +10,18 @@
 True
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 import aomg.caches  # noqa: F401  first: it finds a directory for compiled kernels
 from aomg.core.operator import Operator
 from aomg.errors import AomgError, FinishedError, InputError, QueryError, StateError, UnknownQuantileError
 from aomg.query import FewK, Query
 from aomg.result import Estimate, Result, Results, Share
+
+if TYPE_CHECKING:
+    from aomg.tables import KeyedOperator, quantiles, summaries, windows
+    from aomg.tables.plot import plot
 
 __version__ = "0.1.0"
 
@@ -23,6 +31,7 @@ __all__ = [
     "FewK",
     "FinishedError",
     "InputError",
+    "KeyedOperator",
     "Operator",
     "Query",
     "QueryError",
@@ -32,4 +41,27 @@ __all__ = [
     "StateError",
     "UnknownQuantileError",
     "__version__",
+    "plot",
+    "quantiles",
+    "summaries",
+    "windows",
 ]
+
+_ON_FIRST_USE = {  # these modules load Arrow, which takes longer than all the rest
+    "KeyedOperator": "aomg.tables",
+    "plot": "aomg.tables.plot",
+    "quantiles": "aomg.tables",
+    "summaries": "aomg.tables",
+    "windows": "aomg.tables",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is used for the first time."""
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_ON_FIRST_USE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -32,7 +32,7 @@ SLOWEST, TIMES, SUB_WINDOWS = 0.02, 8, 2  # the incident
 ROWS = 12  # besides those around the incident
 SECONDS = 4.0  # for the running table, on a terminal
 REPEATS = 5
-STYLES = {"exact": "green", "band": "cyan", "envelope": "yellow"}
+STYLES = {"exact": "green", "certified": "green", "band": "cyan", "envelope": "yellow"}
 
 
 def run(console: Console, events: int = EVENTS, seed: int = 1, burst: bool = True) -> None:

@@ -2,7 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from importlib import metadata
+from importlib import import_module, metadata
+from typing import Any
+
+from aomg.errors import SettingsError
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,14 @@ PROTOBUF = Package("protobuf", "6.33.5", "8")  # the runtime for Spark 4.3's gen
 
 CORE = (Package("numpy", "2"), Package("numba", "0.61"), PYARROW)
 SPARK = (PYSPARK, PANDAS, PROTOBUF)
+
+
+def optional(module: str, install: str) -> Any:
+    """Import a module of a package that is not always installed. Raises SettingsError with the command `install`."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise SettingsError(f"the package {error.name} is missing; run: {install}") from None
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -130,8 +130,10 @@ class FewK:
             raise QueryError(f"few_k.offset={self.offset!r} must be 'rotate' or 'paper'")
 
     def __repr__(self) -> str:
-        """Return the call that makes these settings."""
-        return _call("FewK", {setting.name: getattr(self, setting.name) for setting in fields(self)})
+        """Return the call that makes these settings, with the arguments that differ from the defaults."""
+        settings = {setting.name: getattr(self, setting.name) for setting in fields(self)}
+        defaults = {setting.name: setting.default for setting in fields(self)}
+        return _call("FewK", (), {name: value for name, value in settings.items() if value != defaults[name]})
 
 
 @dataclass(frozen=True)
@@ -278,8 +280,19 @@ class Query:
         }
 
     def __repr__(self) -> str:
-        """Return the call that makes this query."""
-        return _call("Query", self.arguments())
+        """Return the call that makes this query, with the arguments that differ from the defaults.
+
+        >>> Query("1 hour", "60 seconds", quantiles=(0.5, 0.99))
+        Query('1h', '1m', quantiles=(0.5, 0.99))
+        """
+        arguments = self.arguments()
+        window = (arguments.pop("size"), arguments.pop("period"))
+        if self == Query.paper(*window, self.quantiles, self.few_k):
+            call, defaults = "Query.paper", Query.paper(*window).arguments()
+        else:
+            call, defaults = "Query", Query(*window).arguments()
+            defaults["guarantee"] = Query(*window, digits=self.digits).guarantee
+        return _call(call, window, {name: value for name, value in arguments.items() if value != defaults[name]})
 
     def _length(self, length: int) -> int | str:
         return length if self.counted else duration_text(length)
@@ -352,13 +365,13 @@ class Query:
         )
 
 
-def _call(name: str, arguments: dict[str, Any]) -> str:
-    """Return the text of a call; Python has no literal for infinity."""
+def _call(name: str, first: tuple[Any, ...], arguments: dict[str, Any]) -> str:
+    """Return the text of a call: `first` by position, the rest by name. Python has no literal for infinity."""
     texts = {key: "float('inf')" if value == np.inf else repr(value) for key, value in arguments.items()}
-    return f"{name}({', '.join(f'{key}={text}' for key, text in texts.items())})"
+    return f"{name}({', '.join([*map(repr, first), *(f'{key}={text}' for key, text in texts.items())])})"
 
 
-def _listed(values: Any, name: str) -> tuple[Any, ...]:
+def listed(values: Any, name: str) -> tuple[Any, ...]:
     """A tuple of several values, or of one alone."""
     if isinstance(values, (int, float, str, Decimal, np.generic)):
         return (values,)
@@ -369,7 +382,7 @@ def _listed(values: Any, name: str) -> tuple[Any, ...]:
 
 
 def _checked_quantiles(values: Any) -> tuple[Decimal, ...]:
-    quantiles = tuple(decimal_of(q) for q in _listed(values, "quantiles"))
+    quantiles = tuple(decimal_of(q) for q in listed(values, "quantiles"))
     if not quantiles:
         raise QueryError("quantiles is empty; give at least one, such as 0.99")
     for q in quantiles:
@@ -384,7 +397,7 @@ def _checked_quantiles(values: Any) -> tuple[Decimal, ...]:
 
 
 def _checked_thresholds(values: Any) -> tuple[float, ...]:
-    values = _listed(values, "thresholds")
+    values = listed(values, "thresholds")
     try:
         thresholds = tuple(float(t) for t in values)
     except (TypeError, ValueError, OverflowError):

@@ -2,17 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from aomg.core.paper.theorem import theorem_1
-from aomg.errors import QueryError, UnknownQuantileError
+from aomg.errors import InputError, QueryError, UnknownQuantileError
 from aomg.numbers import number_texts
 from aomg.query import Query, decimal_of
 
-METHODS = ("exact", "band", "envelope", "mean", "top-k", "sample-k", "sketch")
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from plotly.graph_objects import Figure
+
+METHODS = ("exact", "band", "envelope", "mean", "top-k", "sample-k", "sketch", "certified")
 # columns of a row of results: these, then value, low, high and method of each quantile, then three for each threshold
 NUMBER, COUNT, SUB_WINDOWS, BURST, MINIMUM, MAXIMUM, SCORE, FIXED = range(8)
 _PER_QUANTILE, _METHOD, _PER_THRESHOLD = 4, 3, 3
@@ -23,9 +29,10 @@ class Estimate:
     """The estimate of one quantile. Always `low <= exact quantile <= high` and `low <= value <= high`.
 
     method
-        How the value was computed: "exact" (to the digits that the query keeps), "band" or "envelope" (within the
-        guarantee), "mean" (Level 2), "top-k" or "sample-k" (few-k merging). The policies of `aomg.policies` have
-        "sketch", and NaN for low and high where they guarantee nothing.
+        How certain the value is, and how it was computed: "exact" (low == high), "certified" (right to the digits that
+        the query keeps, low < high), "band" or "envelope" (within the guarantee), "mean" (Level 2), "top-k" or
+        "sample-k" (few-k merging). The policies of `aomg.policies` have "exact" or "sketch", and NaN for low and high
+        where they guarantee nothing.
     bound, bound_corrected
         The error bound of the paper's Theorem 1, with the paper's constant and with the constant that its proof needs;
         None where its assumptions cannot hold.
@@ -138,6 +145,12 @@ class Result:
         quantiles = ", ".join(f"{q}: {_text(self[q])}" for q in self._results.query.quantiles)
         return f"Result({self.start}..{self.end}, count={self.count}, {quantiles})"
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks: a row for each quantile and threshold."""
+        from aomg.tables.html import result_html
+
+        return result_html(self, self._results.query)
+
 
 def _text(estimate: Estimate) -> str:
     texts = number_texts(estimate.value, estimate.low, estimate.high, digits=6, grouped=False, missing="nan")
@@ -170,10 +183,12 @@ def result_row(
     return row
 
 
-class Results(Sequence[Result]):
+class Results:
     """Results ordered by the end of their window. `results[i]` is a Result, a slice is Results.
 
-    Columns (`ends`, `counts`, `values(0.99)`, ...) are NumPy arrays with an item for each window.
+    They behave as a sequence, but are no `collections.abc.Sequence`: Polars would take them for a list of objects.
+
+    Columns (`ends`, `counts`, `values(0.99)`, `lows(0.99)`, ...) are NumPy arrays with an item for each window.
     """
 
     def __init__(self, query: Query, rows: npt.NDArray[np.int64], densities: npt.NDArray[np.float64] | None = None):
@@ -247,6 +262,14 @@ class Results(Sequence[Result]):
         """Values of one quantile, for each window: results.values(0.99)."""
         return self.estimates(self.column_of(quantile))[:, 0]
 
+    def lows(self, quantile: Any) -> npt.NDArray[np.float64]:
+        """Lower ends of the intervals of one quantile, for each window."""
+        return self.estimates(self.column_of(quantile))[:, 1]
+
+    def highs(self, quantile: Any) -> npt.NDArray[np.float64]:
+        """Upper ends of the intervals of one quantile, for each window."""
+        return self.estimates(self.column_of(quantile))[:, 2]
+
     def shares(self, threshold: float) -> npt.NDArray[np.float64]:
         """Value, low and high of the share at or below one of the query's thresholds: a row for each window."""
         try:
@@ -279,6 +302,10 @@ class Results(Sequence[Result]):
         for row in range(len(self.rows)):
             yield Result(self, row)
 
+    def index(self, result: Result) -> int:
+        """Index of the first result that equals this one. Raises ValueError if there is none."""
+        return list(self).index(result)
+
     def __add__(self, other: "Results") -> "Results":
         """Concatenate results of the same query."""
         densities = None
@@ -301,3 +328,55 @@ class Results(Sequence[Result]):
     def __repr__(self) -> str:
         """Return the number of results, and the last one."""
         return f"Results({len(self)}{', last ' + repr(self[-1]) if len(self) else ''})"
+
+    def to_arrow(self, *, flat: bool = False) -> "pa.Table":
+        """Return a table of Arrow with the columns that `aomg.spark` gives (`aomg.tables.columns`).
+
+        flat
+            Instead of structs: `window_start` and `window_end`; `p99`, `p99_low`, `p99_high` and `p99_method` for each
+            quantile; `below_500`, `below_500_low` and `below_500_high` for each threshold.
+
+        Times have the time zone UTC.
+        """
+        from aomg.tables.results import arrow_table
+
+        return arrow_table(self, flat)
+
+    def to_pandas(self, *, flat: bool = True) -> "pd.DataFrame":
+        """Return a DataFrame of pandas. It is flat by default: pandas has no structs, and would have dictionaries."""
+        from aomg.tables.results import pandas_table
+
+        frame: pd.DataFrame = pandas_table(self, flat)
+        return frame
+
+    def to_polars(self, *, flat: bool = False) -> "pl.DataFrame":
+        """Return a DataFrame of Polars, with the columns of `to_arrow`."""
+        from aomg.tables.results import polars_table
+
+        frame: pl.DataFrame = polars_table(self, flat)
+        return frame
+
+    def plot(self, quantiles: Any = None) -> "Figure":
+        """Plot quantiles over time with their intervals: all, or those given. Returns a figure of Plotly.
+
+        See `aomg.plot`, which also plots tables with keys. Raises SettingsError where Plotly is missing.
+        """
+        from aomg.tables.plot import plot
+
+        return plot(self, quantiles)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Give `to_arrow()` to any library that reads Arrow: pa.table(results), pl.DataFrame(results), DuckDB."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:
+        """Raises InputError: an array of results has no use. `pd.DataFrame(results)` calls it."""
+        raise InputError(
+            "results are not an array; for a DataFrame call results.to_pandas(), for an array results.values(0.99)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks: the last windows, with the interval of each estimate."""
+        from aomg.tables.html import results_html
+
+        return results_html(self)

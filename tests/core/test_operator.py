@@ -109,12 +109,6 @@ def test_masked_elements_are_refused():
     assert operator.refused == 2
 
 
-def test_unsigned_longs_beyond_int64_are_taken_as_floats():
-    query = Query(2, 2, quantiles=(0.5, 1))
-    values = np.array([2**64 - 1, 3], np.uint64)
-    check_results(query, Operator(query).push(values), counted_windows(query, [3.0, float(2**64 - 1)]))
-
-
 # -- saving ---------------------------------------------------------------------------------------------------------
 
 

@@ -65,7 +65,6 @@ def operator_with_live_summaries() -> Operator:
         (r.AT_TOTAL, 5),
         (r.AT_SUPER_TOTAL, 5),
         (r.AT_FINE, 500),
-        (r.AT_COUNTS, 500),
         (r.AT_THRESHOLD, 2),
     ],
 )
@@ -74,6 +73,13 @@ def test_a_changed_word_is_noticed(register, offset):
     words = operator._state.words
     words[register if offset is None else int(words[register]) + offset] += 1
     with pytest.raises((AssertionError, IndexError)):
+        operator.check()
+
+
+def test_a_changed_count_is_noticed():
+    operator = operator_with_live_summaries()
+    operator._state.cells[1000] += 1
+    with pytest.raises(AssertionError):
         operator.check()
 
 

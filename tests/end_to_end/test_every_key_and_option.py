@@ -238,6 +238,7 @@ def test_every_option_of_json_lines_is_heeded(jsonl: Ran) -> None:
     assert "the line cannot be read" in str(reasons)
     rows = pq.read_table(jsonl.folder / "results").to_pylist()
     assert {tuple(row["labels"]) for row in rows} == {("a\t1",)}
+    assert min(row["count"] for row in rows) == 5 * 1 + 5 * 7, "requests are the weights"
 
 
 def test_every_option_of_parquet_is_heeded(parquet: Ran) -> None:

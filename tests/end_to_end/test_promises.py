@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import check_results, counted_windows, plain, push_in_parts
 
-from aomg import FewK, Operator, Query
+from aomg import FewK, InputError, Operator, Query
 
 
 def check_stream(query: Query, values: np.ndarray, cuts: list[int]) -> None:
@@ -96,11 +96,14 @@ def test_a_window_may_have_one_or_two_or_a_thousand_sub_windows(sub_windows, dig
 def test_elements_reconcile_whatever_is_pushed(values):
     query = Query(10, 5, quantiles=(0.5,))
     operator = Operator(query)
-    counted = 0
+    counted = not_taken = 0
     for cut in range(0, len(values), 7):
         part = values[cut : cut + 7]
-        counted += 5 * len(operator.push(np.array(part, dtype=object)))
-        assert operator.refused + operator.open + counted + operator.late == cut + len(part)
+        try:
+            counted += 5 * len(operator.push(np.array(part, dtype=object)))
+        except InputError:  # an integer beyond 2^53 beside a float
+            not_taken += len(part)
+        assert operator.refused + operator.open + counted + operator.late == cut + len(part) - not_taken
 
 
 def test_what_is_not_finite_is_refused_and_takes_no_place():

@@ -4,7 +4,9 @@ from datetime import datetime
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from aomg import AomgError, FewK, FinishedError, InputError, Operator, Query
@@ -36,7 +38,26 @@ BAD_VALUES = [
     (np.array(["2024-01-01"], "datetime64[s]"), "integers or 64-bit floats"),
     (np.array([1], "timedelta64[s]"), "integers or 64-bit floats"),
     ([datetime(2024, 1, 1)], "integers or 64-bit floats"),
-    ([10**30], "too large|integers or 64-bit floats"),
+    ([10**30], r"from -2\^63 to 2\^63 - 1; .*asarray\(values, 'float64'\)"),
+    ([-(2**63) - 1], r"from -2\^63"),
+    ([2**63], r"has 9223372036854775808, but integers"),
+    (np.array([1, 2**63], np.uint64), r"from -2\^63"),
+    (pa.array([None, 2**64 - 1], pa.uint64()), r"from -2\^63"),
+    (pd.Series([None, 2**63], dtype="UInt64"), r"from -2\^63"),
+    (np.array([2**70], object), r"from -2\^63"),
+    ([2**53 + 1, 0.5], r"floats and 9007199254740993, an integer beyond 2\^53"),
+    ([2**53 + 1, None, float("nan")], "None and not NaN"),
+    ([np.uint64(2**63 + 1), np.int64(1)], "has 9223372036854775809, but integers"),
+    ([Decimal("0.5"), 2**53 + 1], "floats and 9007199254740993"),
+    ([Decimal("999.9999999999999999")], r"up to 15 digits; round .*float\(entry\) for entry in values"),
+    ([Decimal("1E-400")], "would round"),
+    ([Decimal("1E400")], "would round"),
+    (pa.array([Decimal("999.9999999999999999")]), r"decimal128\(15, 3\).*cast\('double'\)"),
+    (pa.array([Decimal(1)], pa.decimal256(16, 0)), r"cast to integers: values\.cast\('int64'\)"),
+    (pa.array([], pa.decimal128(38, 16)), "would round"),
+    (pd.Series([Decimal(1)], dtype=pd.ArrowDtype(pa.decimal128(20, 2))), r"values\.round\(2\)\.astype"),
+    (pc.run_end_encode(pa.array([2**53 + 1, None])), "run_end_decode"),
+    (np.ma.masked_array([[1, 2], [3, 4]], [[True, False], [False, False]]), "ravel"),
     ([{}, {}], "numbers"),
     (pa.array(["a", "b"]), "integers or 64-bit floats|numbers"),
     (pa.array([{"a": 1}]), "integers or 64-bit floats|numbers"),

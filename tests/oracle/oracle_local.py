@@ -171,7 +171,7 @@ def _doors() -> dict[str, Case]:
     arrays = {
         "int32": whole.astype(np.int32),
         "int8": (whole % 100).astype(np.int8),
-        "uint64 beyond 2^63": raw(902, 2_850),
+        "doubles of uint64 beyond 2^63": raw(902, 2_850).astype(np.float64),
         "float32": (whole / 8).astype(np.float32),
         "a strided array": np.repeat(whole, 2)[::2],
         "a list with None": [None if gone else value for value, gone in zip(whole.tolist(), missing, strict=True)],

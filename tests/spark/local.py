@@ -192,7 +192,6 @@ def expected_rows(
     For windows counted in events, `time` numbers the events of each key without a gap.
     """
     values = events[value].combine_chunks()
-    values = values.cast(pa.float64()) if pa.types.is_decimal(values.type) else values
     times = events[time].cast(pa.int64()).combine_chunks()
     groups: dict[tuple[str, ...], list[int]] = {}
     for index, key in enumerate(keys_of(events, by)):

@@ -4,9 +4,10 @@ import pyarrow as pa
 import pytest
 from local import NOON, SECOND, assert_same, events_of, frame, in_order, rows_of, slices, write_files
 from pyspark.sql import functions as f
+from reference import exact_quantile
 
-from aomg import Query
-from aomg.errors import InputError
+from aomg import FewK, Query
+from aomg.errors import InputError, StateError
 from aomg.spark import accounts, open_end, quantiles, summaries, windows
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -76,6 +77,67 @@ def test_all_keys_roll_up_into_one(spark, events, stored):
     assert sorted((r.window.end, r["count"]) for r in rolled_up) == sorted((r.window.end, r["count"]) for r in exact)
 
 
+FINE = {
+    "five digits": QUERY.replace(digits=5),
+    "raw values": QUERY.replace(digits=None, guarantee=0.01),
+    "few-k lists": QUERY.replace(few_k=FewK(always=True)),
+    "no guarantee": QUERY.replace(guarantee=False),
+}
+
+
+@pytest.fixture(scope="module")
+def fine(spark, events, tmp_path_factory):
+    """Stored summaries with fine parts, by the name of their query."""
+    folder = tmp_path_factory.mktemp("fine")
+    for name, query in FINE.items():
+        summaries(frame(spark, events), query, **COLUMNS).write.parquet(str(folder / name))
+    return {name: spark.read.parquet(str(folder / name)) for name in FINE}
+
+
+@pytest.mark.parametrize("name", ["five digits", "raw values", "few-k lists"])
+@pytest.mark.parametrize("by", [["site", "k"], []], ids=["other quantiles", "rolled up"])
+def test_fine_summaries_answer_other_queries_of_three_digits_with_their_guarantee(fine, events, name, by):
+    query = FINE[name].replace(size="10 minutes", quantiles=(0.25, 0.5, 0.95, 0.999), digits=3, few_k=None)
+    rows = windows(fine[name], query, by=by, shards=1).toArrow()
+    assert_same(rows_of(windows(fine[name].repartition(3), query, by=by, shards=5), by), rows_of(rows, by))
+    times, values = events["ts"].cast(pa.int64()).to_numpy(), events["v"].to_numpy()
+    keys = list(zip(*(events[column].to_pylist() for column in by), strict=True)) or [()] * times.size
+    assert rows.num_rows >= 15
+    for row in rows.to_pylist():
+        end = int(row["window"]["end"].timestamp()) * SECOND
+        inside = (times < end) & (times >= end - query.size)
+        key = tuple(row[column] for column in by)
+        window = [value for value, own, used in zip(values.tolist(), keys, inside, strict=True) if used and own == key]
+        assert (row["count"], row["min"], row["max"]) == (len(window), min(window), max(window))
+        for quantile, column in ((0.25, "p25"), (0.5, "p50"), (0.95, "p95"), (0.999, "p99_9")):
+            exact, estimate = exact_quantile(window, quantile), row[column]
+            assert estimate["low"] <= exact <= estimate["high"]
+            assert abs(estimate["value"] - exact) <= query.guarantee * exact
+        share = sum(value <= 500 for value in window) / len(window)
+        assert row["below_500"]["low"] <= share <= row["below_500"]["high"]
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_fine_summaries_answer_the_query_that_wrote_them(spark, events, fine, name):
+    rows = quantiles(frame(spark, events), FINE[name], **COLUMNS)
+    assert_same(rows_of(windows(fine[name], FINE[name]), COLUMNS["by"]), rows_of(rows, COLUMNS["by"]))
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_what_fine_summaries_cannot_answer_is_refused_before_anything_runs(spark, events, fine, name):
+    query = FINE[name]
+    advice = "compute the windows from the events" if query.guarantee is None else r"query\.replace\((digits|few_k)="
+    with pytest.raises(StateError, match=advice):
+        windows(fine[name], query, by=["site"])
+    with pytest.raises(StateError, match=advice):
+        windows(fine[name], query.replace(quantiles=(0.95,)))
+    with pytest.raises(StateError, match="the summaries have period '1m', the query asks for '5m'"):
+        windows(fine[name], query.replace(period="5 minutes"))
+    stream = spark.readStream.format("rate").load().selectExpr("timestamp ts", "value v", "'a' site", "'b' k")
+    with pytest.raises(StateError, match=advice):
+        quantiles(stream, query.replace(quantiles=(0.95,)), warm=fine[name], **COLUMNS)
+
+
 def test_a_frame_without_summaries_is_refused(spark, events, stored):
     with pytest.raises(InputError, match="no column 'sub_window', so it does not contain summaries"):
         windows(frame(spark, events), QUERY)
@@ -87,7 +149,7 @@ def test_a_frame_without_summaries_is_refused(spark, events, stored):
 
 def test_summaries_of_different_queries_are_not_added_up_and_both_are_named(spark, events, stored):
     other = summaries(frame(spark, events), QUERY.replace(lateness="90 seconds"), **COLUMNS)
-    with pytest.raises(Exception, match=r"different queries, Query\(size='[0-9a-z]+', .* lateness='1m30s'"):
+    with pytest.raises(Exception, match=r"different queries, Query\('[0-9a-z]+', .* lateness='1m30s'"):
         windows(stored.union(other.withColumn("site", f.lit("elsewhere"))), QUERY, by=[]).collect()
 
 

@@ -9,8 +9,8 @@ from pyspark.sql import Column
 
 from aomg import Query, QueryError
 from aomg.errors import InputError
-from aomg.spark.parcels import NEVER
 from aomg.spark.time_policy import TimePolicy
+from aomg.tables.rows import NEVER
 
 QUERY = Query("5 minutes", "1 minute", lateness="20 seconds")
 SECOND = 1_000_000

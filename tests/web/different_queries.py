@@ -26,7 +26,7 @@ LABELS = {"wide": ["host"], "narrow": ["rack", "host"], "all": []}
 KEYS = {"wide": [("a",), ("b",)], "narrow": [("r1", "a"), ("r2", "b"), ("r2", "c")], "all": [()]}
 SIZES = {"wide": 2, "narrow": 10, "all": 1}
 PERIODS = {"wide": 1, "narrow": 5, "all": 1}
-METHODS = {"wide": "band", "narrow": "exact", "all": "envelope"}
+METHODS = {"wide": "band", "narrow": "certified", "all": "envelope"}
 WINDOWS = 6  # batches, a minute each
 
 

@@ -62,7 +62,7 @@ def history(rows: Iterable[Row], names: Sequence[str] = ("podset",)) -> QueryHis
             "sub_windows": 5,
             "burst": row.burst,
             "estimates": [
-                {"name": name, "value": value, "low": low, "high": high, "method": "band" if value else "exact"}
+                {"name": name, "value": value, "low": low, "high": high, "method": "band" if value else "certified"}
                 for name, (value, low, high) in row.estimates.items()
             ],
             "batch": row.end,

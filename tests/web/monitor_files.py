@@ -38,7 +38,7 @@ SUB_WINDOW = 1_500  # events that a summary is of
 NOON = 1_794_830_400_000_000  # 2026-11-16T12:00:00Z
 QUERIES = ("inbound", "outbound")
 ESTIMATES = ("p50", "p90", "p99", "p99_9")
-METHODS = ("exact", "band", "envelope")
+METHODS = ("exact", "certified", "band", "envelope")
 
 
 @dataclass

@@ -65,13 +65,20 @@ def contents_of_rows(rows: pa.Table) -> dict:
         labels = tuple(zip(one["label_names"], one["labels"], strict=True))
         estimates = {
             part["name"]: (
-                float(np.float32(part["value"])), down(part["low"]), up(part["high"]), part["method"] or ""
+                float(np.float32(part["value"])), down(part["low"]), up(part["high"]), word(**part)
             )
             for part in one["estimates"]
         }  # fmt: skip
         row = (start, one["count"], down(one["min"]), up(one["max"]), one["sub_windows"], one["burst"], one["batch"])
         result[one["query"], labels, end] = (*row, estimates)
     return result
+
+
+def word(method: str | None, low: float, high: float, **_) -> str:
+    """The method as the page tells it: exact only if nothing is uncertain, also of a share, which has none."""
+    if low == high and method in (None, "exact", "certified", "band", "envelope"):
+        return "exact"
+    return "certified" if method == "exact" else method or ""
 
 
 def down(number: float) -> float:

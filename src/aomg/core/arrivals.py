@@ -16,6 +16,7 @@ from aomg.core.kernels.arrivals import (
     A_DISORDER,
     A_LATE,
     A_LATEST,
+    A_MOVED,
     A_RUNS,
     ARRIVALS,
     MANY_RUNS,
@@ -29,6 +30,7 @@ from aomg.core.kernels.arrivals import (
     number_events,
     time_range,
 )
+from aomg.core.kernels.folds import MOST_NARROW
 from aomg.core.kernels.registers import NONE
 from aomg.core.kernels.tallies import scatter
 
@@ -54,6 +56,8 @@ class Arrivals:
         How many events are late.
     latest
         The latest time so far, in microseconds.
+    weights, moved_weights
+        How many events each one counts as, for all values and for those that were moved; None if each counts once.
     """
 
     values: npt.NDArray[Any]
@@ -61,11 +65,30 @@ class Arrivals:
     runs: Integers
     late: int
     latest: int
+    weights: Integers | None = None
+    moved_weights: Integers | None = None
 
-    def run(self, start: int, end: int) -> npt.NDArray[Any]:
-        """The values of a run."""
+    def run(self, start: int, end: int) -> tuple[npt.NDArray[Any], Integers | None]:
+        """The values of a run, and their weights."""
         size = self.values.size
-        return self.values[start:end] if start < size else self.moved[start - size : end - size]
+        if start < size:
+            return self.values[start:end], None if self.weights is None else self.weights[start:end]
+        start, end = start - size, end - size
+        return self.moved[start:end], None if self.moved_weights is None else self.moved_weights[start:end]
+
+    def most_in_sub_window(self, heaviest: int) -> int:
+        """At least as many events as these are in any sub-window; no weight is larger than `heaviest`."""
+        if self.weights is None or len(self.runs) == 0:
+            return self.values.size
+        numbers = self.runs[:, RUN_NUMBER]
+        firsts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+        events = int(np.add.reduceat(self.runs[:, RUN_END] - self.runs[:, RUN_START], firsts).max())
+        bound = events * heaviest
+        if bound <= MOST_NARROW:
+            return bound
+        runs = (self.run(start, end)[1] for start, end in self.runs[:, :2].tolist())
+        sums = np.array([int(weights.sum()) for weights in runs if weights is not None])
+        return int(np.add.reduceat(sums, firsts).max())
 
 
 _NO_VALUES = np.empty(0, np.int64)
@@ -101,13 +124,17 @@ def last_end(period: int, latest: int, watermark: int) -> int:
     return end if latest == NEVER else max(end, latest // period + 1)
 
 
-def arrivals(values: npt.NDArray[Any], times: Integers, clock: Clock, per_microsecond: int = 1) -> Arrivals | None:
+def arrivals(
+    values: npt.NDArray[Any], times: Integers, clock: Clock, per_microsecond: int = 1, weights: Integers | None = None
+) -> Arrivals | None:
     """Assign events to sub-windows; None if a time is none or too far away for its unit.
 
     values
         Finite int64 or float64 values.
     times
         As many times since 1970, with so many ticks a microsecond.
+    weights
+        How many events each one counts as; None: once.
     """
     if times.size == 0:
         return replace(NO_ARRIVALS, latest=clock.latest)
@@ -115,30 +142,42 @@ def arrivals(values: npt.NDArray[Any], times: Integers, clock: Clock, per_micros
     if scaled is None:
         return None
     furthest = _FURTHEST if per_microsecond == 1 else _FURTHEST_TICKS
-    progress = np.zeros(ARRIVALS, np.int64)
-    progress[A_LATEST] = scaled.latest
-    runs = np.empty((_FIRST_RUNS, RUN_WIDTH), np.int64)
-    bits, moved = values.view(np.int64), np.empty(values.size + 1, np.int64)
-    clock_words = scaled.period, scaled.lateness, scaled.watermark
-    while True:
-        status = find_runs(times, bits, *clock_words, furthest, runs, moved, progress)
-        if status != RUNS_FULL:
-            break
-        runs = np.concatenate([runs, np.empty((3 * len(runs), RUN_WIDTH), np.int64)])
+    status, runs, moved, progress = _runs(values.view(np.int64), times, scaled, furthest)
     if status == ODD_TIME:
         return None
     if status == MANY_RUNS:
-        return _grouped(values, times, clock, scaled, per_microsecond, furthest)
-    runs = runs[: progress[A_RUNS]]
+        return _grouped(values, times, clock, scaled, per_microsecond, furthest, weights)
     if progress[A_DISORDER] or progress[A_BLOCKS]:
         runs = runs[np.argsort(runs[:, RUN_NUMBER], kind="stable")]
-    return Arrivals(
-        values, moved.view(values.dtype), runs, int(progress[A_LATE]), int(progress[A_LATEST]) // per_microsecond
-    )
+    moved_weights = weights
+    if weights is not None and progress[A_BLOCKS]:  # the same once more, to learn which events were moved
+        _, _, order, _ = _runs(np.arange(values.size), times, scaled, furthest)
+        moved_weights = weights[order[: progress[A_MOVED]]]
+    late, latest = int(progress[A_LATE]), int(progress[A_LATEST]) // per_microsecond
+    return Arrivals(values, moved.view(values.dtype), runs, late, latest, weights, moved_weights)
+
+
+def _runs(bits: Integers, times: Integers, scaled: Clock, furthest: int) -> tuple[int, Integers, Integers, Integers]:
+    """The runs of events: how the search ended, the runs, the values that were moved, and its counts."""
+    progress = np.zeros(ARRIVALS, np.int64)
+    progress[A_LATEST] = scaled.latest
+    runs, moved = np.empty((_FIRST_RUNS, RUN_WIDTH), np.int64), np.empty(bits.size + 1, np.int64)
+    while True:
+        clock_words = scaled.period, scaled.lateness, scaled.watermark
+        status = find_runs(times, bits, *clock_words, furthest, runs, moved, progress)
+        if status != RUNS_FULL:
+            return int(status), runs[: progress[A_RUNS]], moved, progress
+        runs = np.concatenate([runs, np.empty((3 * len(runs), RUN_WIDTH), np.int64)])
 
 
 def _grouped(
-    values: npt.NDArray[Any], times: Integers, clock: Clock, scaled: Clock, per_microsecond: int, furthest: int
+    values: npt.NDArray[Any],
+    times: Integers,
+    clock: Clock,
+    scaled: Clock,
+    per_microsecond: int,
+    furthest: int,
+    weights: Integers | None,
 ) -> Arrivals | None:
     """Bring the events of each sub-window together."""
     earliest, latest = (int(time) for time in time_range(times))
@@ -147,22 +186,25 @@ def _grouped(
     first = earliest // scaled.period
     size = latest // scaled.period - first + 1
     if size > _SPARSE * times.size or latest - earliest + 2 * scaled.period >= 1 << 63:
-        return _sorted(values, times // per_microsecond, clock)
+        return _sorted(values, times // per_microsecond, clock, weights)
     groups, sizes = np.empty(times.size, np.int64), np.zeros(size + 1, np.int64)
     number_events(times, scaled.period, scaled.lateness, scaled.watermark, scaled.latest, first, groups, sizes)
     ends = np.cumsum(sizes)
     grouped = np.empty(values.size, np.int64)
     scatter(groups, values.view(np.int64), ends - sizes, grouped)
+    if weights is not None:
+        unordered, weights = weights, np.empty(values.size, np.int64)
+        scatter(groups, unordered, ends - sizes, weights)
     present = np.flatnonzero(sizes[:-1])
     runs = np.empty((present.size, RUN_WIDTH), np.int64)
     runs[:, RUN_END], runs[:, RUN_START] = ends[present], ends[present] - sizes[present]
     runs[:, RUN_NUMBER] = present + first
     latest = max(latest // per_microsecond, clock.latest)
     grouped = grouped.view(values.dtype)
-    return Arrivals(grouped, grouped, runs, int(sizes[-1]), latest)
+    return Arrivals(grouped, grouped, runs, int(sizes[-1]), latest, weights, weights)
 
 
-def _sorted(values: npt.NDArray[Any], times: Integers, clock: Clock) -> Arrivals:
+def _sorted(values: npt.NDArray[Any], times: Integers, clock: Clock, weights: Integers | None) -> Arrivals:
     """Sort events by sub-window: for times in little order that are far apart."""
     numbers = times // clock.period
     reached = np.maximum.accumulate(np.concatenate([[clock.latest], times]))
@@ -171,8 +213,10 @@ def _sorted(values: npt.NDArray[Any], times: Integers, clock: Clock) -> Arrivals
     values, numbers = values[~late], numbers[~late]
     order = np.argsort(numbers, kind="stable")
     values, numbers = values[order], numbers[order]
+    if weights is not None:
+        weights = weights[~late][order]
     starts = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1))
     runs = np.empty((starts.size, RUN_WIDTH), np.int64)
     runs[:, RUN_START], runs[:, RUN_END] = starts, np.append(starts[1:], numbers.size)
     runs[:, RUN_NUMBER] = numbers[starts]
-    return Arrivals(values, values, runs, int(late.sum()), int(reached[-1]))
+    return Arrivals(values, values, runs, int(late.sum()), int(reached[-1]), weights, weights)

@@ -7,12 +7,12 @@ other, one value in it is within g of all of it. Buckets are narrower than that 
 (KEPT), so that a value can be chosen by rank and no window comes near the limit of the guarantee. A bucket has at most
 16 codes: 16 counts are a bucket and 16 buckets a super (core.kernels.codes).
 
-The band makes most answers exact to the code. Besides the envelope, a summary keeps the codes of whole buckets from
-rank r - reach to r + reach of its own quantile, with reach = Z sqrt(m phi (1 - phi)) + EXTRA ranks. If the fine totals
-of the bucket that holds the window's quantile add up to its coarse total, every value in it is known to its code: that
-is the certificate, for any quantile and any stream. The band is around the sub-window's own quantile, so that a
-summary is a function of its own counts; measured, a band around the window's last answer is no better. For four digits
-and more, and for raw values, a second band is kept at full resolution (core.kernels.paper.bands).
+The band certifies most answers: they are right to the code. Besides the envelope, a summary keeps the codes of whole
+buckets from rank r - reach to r + reach of its own quantile, with reach = Z sqrt(m phi (1 - phi)) + EXTRA ranks. If the
+fine totals of the bucket that holds the window's quantile add up to its coarse total, every value in it is known to its
+code: that is the certificate, for any quantile and any stream. The band is around the sub-window's own quantile, so
+that a summary is a function of its own counts; measured, a band around the window's last answer is no better. For four
+digits and more, and for raw values, a second band is kept at full resolution (core.kernels.paper.bands).
 
 The extremes give another bound: for any split of a window, its phi-quantile is between the smallest and the largest
 of the sub-windows' phi-quantiles, whatever the distribution (core.kernels.extremes). The interval of an estimate is the

@@ -46,11 +46,17 @@ class Counts:
     domain: int = NOTHING
     minimum: float = np.inf
     maximum: float = -np.inf
+    surplus: int = 0  # by how much the weight of all exceeds the number of events
 
     @property
     def total(self) -> int:
-        """Events counted."""
+        """Events counted; one with a weight is as many."""
         return int(self.numbers.sum())
+
+    @property
+    def events(self) -> int:
+        """Events counted, whatever their weight."""
+        return self.total - self.surplus
 
     def merge(self, other: "Counts") -> "Counts":
         """Counts of the same sub-window from two places, as if they had been counted in one."""
@@ -69,6 +75,7 @@ class Counts:
             _joint_domain(self.domain, other.domain),
             min(self.minimum, other.minimum),
             max(self.maximum, other.maximum),
+            self.surplus + other.surplus,
         )
 
 
@@ -87,8 +94,12 @@ class FineCounts:
         self._waiting: list[Integers] = []
         self._waits = 0
 
-    def add(self, codes: Integers) -> None:
-        """Count codes. Amortised O(log BUFFER) each."""
+    def add(self, codes: Integers, weights: Integers | None = None) -> None:
+        """Count codes, each as often as its weight says. Amortised O(log BUFFER) each."""
+        if weights is not None:
+            counted = weights > 0
+            self.merge(*merge_pairs(codes[counted], weights[counted]))
+            return
         self._waiting.append(codes)
         self._waits += codes.size
         if self._waits >= BUFFER:

@@ -1,19 +1,18 @@
-"""Converts any array or sequence to NumPy arrays of 64-bit numbers, and drops nulls.
+"""Converts values to int64 or float64, and times to microseconds since 1970 in UTC, without nulls.
 
-Values become int64 or float64: integers of no more than 64 bits, floats of no more than 64 bits,
-Decimals of Arrow as floats; unsigned longs beyond 2^63 become floats. Times become microseconds since 1970 in UTC.
-A push that is refused here has changed nothing.
+No value is rounded: one that neither an int64 nor a double can hold is refused (aomg.value_types). A push that is
+refused here has changed nothing.
 """
 
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from aomg.core.entries import Entries, entries_of, without_zone
 from aomg.errors import InputError
+from aomg.value_types import LONGEST, large_integer_error
 
-_LONGEST = 1 << 63
 _FURTHEST = 1 << 61  # microseconds: 73,000 years either way
 _TICKS = {("us", 1): 1, ("ns", 1): 1_000}
 _PER_UNIT = {
@@ -29,78 +28,15 @@ _PER_UNIT = {
 }
 
 
-def _from_arrow(data: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """An Arrow array or chunked array as NumPy, and which of its entries are valid."""
-    if hasattr(data, "combine_chunks"):
-        data = data.combine_chunks()
-        if hasattr(data, "num_chunks"):
-            data = data.chunk(0) if data.num_chunks else data
-    kind = str(data.type)
-    valid = None
-    if data.null_count:
-        valid = np.asarray(data.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
-        data = data.filter(data.is_valid())
-    if kind.startswith("decimal"):
-        data = data.cast("double")
-    if kind.startswith("timestamp"):
-        unit = kind.removeprefix("timestamp[").split("]")[0].split(",")[0]
-        return np.asarray(data.cast("int64").to_numpy(zero_copy_only=False)).astype(f"datetime64[{unit}]"), valid
-    return np.asarray(data.to_numpy(zero_copy_only=False)), valid
-
-
-def _without_zone(entry: Any) -> Any:
-    """A datetime with a zone, in UTC without it; anything else as it is."""
-    if isinstance(entry, datetime) and entry.tzinfo is not None:
-        return entry.astimezone(UTC).replace(tzinfo=None)
-    return entry
-
-
-def _is_missing(entry: Any) -> bool:
-    """Whether an entry is None or the NaT of pandas, which is a datetime that does not equal itself."""
-    return entry is None or (isinstance(entry, datetime) and entry != entry)
-
-
-def _as_array(data: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """One-dimensional NumPy, and which entries of the input are valid (None: all)."""
-    if isinstance(data, np.ma.MaskedArray):
-        valid = ~np.ma.getmaskarray(data)
-        return np.asarray(data.data[valid]), valid
-    if hasattr(data, "null_count") and hasattr(data, "type"):
-        return _from_arrow(data)
-    if isinstance(data, np.ndarray):
-        array = data
-    elif isinstance(data, (str, bytes)):
-        raise InputError(f"{name} must be an array or a sequence, not {type(data).__name__}")
-    else:
-        try:
-            array = np.asarray(data)
-        except (ValueError, TypeError, OverflowError) as error:
-            raise InputError(f"{name} cannot be converted to an array: {error}") from None
-    if array.ndim != 1:
-        raise InputError(f"{name} must have one dimension, not {array.ndim}; pass {name}.ravel() to flatten it")
-    if array.dtype == object:
-        valid = np.array([not _is_missing(entry) for entry in array], dtype=bool)
-        try:
-            kept = np.asarray([_without_zone(entry) for entry in array[valid]])
-            if kept.dtype == object and all(isinstance(entry, datetime) for entry in kept):
-                kept = kept.astype("datetime64[us]")
-        except (ValueError, TypeError, OverflowError) as error:
-            raise InputError(f"{name} cannot be converted to an array: {error}") from None
-        if kept.dtype == object:
-            raise InputError(f"{name} has entries that are not numbers or None, or are too large; remove them first")
-        return kept, None if valid.all() else valid
-    return array, None
-
-
 def values_of(data: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
     """Contiguous int64 or float64 values, and which entries were not null (None: all)."""
-    array, valid = _as_array(data, "values")
+    array, valid = entries_of(data, "values")
     if array.size == 0:
         return np.empty(0, np.int64), valid
     kind = array.dtype.kind
-    if kind == "u" and array.dtype.itemsize == 8 and int(array.max()) >= _LONGEST:
-        array = array.astype(np.float64)
-    elif kind in "iu":
+    if kind == "u" and array.dtype.itemsize == 8 and int(array.max()) >= LONGEST:
+        raise large_integer_error(array.max(), "values")
+    if kind in "iu":
         array = array.astype(np.int64, copy=False)
     elif kind == "f" and array.dtype.itemsize <= 8:
         array = array.astype(np.float64, copy=False)
@@ -122,13 +58,9 @@ def _microseconds(times: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return times.astype("datetime64[us]").astype(np.int64)
 
 
-Entries = tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]
-"""One-dimensional NumPy, and which entries of the input are valid (None: all)."""
-
-
 def times_in(data: Any) -> Entries:
     """Times as an array, in the unit that they have, for `ticks_of` and `times_of`."""
-    return _as_array(data, "times")
+    return entries_of(data, "times")
 
 
 def times_of(entries: Entries, size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
@@ -143,7 +75,7 @@ def times_of(entries: Entries, size: int) -> tuple[npt.NDArray[np.int64], npt.ND
     if array.dtype.kind == "O" or array.dtype.kind != "M" or np.datetime_data(array.dtype)[0] == "generic":
         raise InputError(
             f"times of type {array.dtype} have no unit; pass datetime64 (for seconds since 1970: "
-            "np.asarray(times, 'datetime64[s]')), Arrow timestamps or datetime objects"
+            "np.asarray(times, 'datetime64[s]')), Arrow timestamps, datetime or date objects"
         )
     real = ~np.isnat(array)
     exact = _microseconds(array[real])
@@ -170,7 +102,7 @@ def ticks_of(entries: Entries, size: int) -> tuple[npt.NDArray[np.int64], int] |
 def time_of(moment: Any) -> int:
     """Microseconds since 1970 of one moment: a datetime64, a datetime or its text."""
     try:
-        exact = np.datetime64(_without_zone(moment))
+        exact = np.datetime64(without_zone(moment))
     except (ValueError, TypeError):
         raise InputError(f"{moment!r} is not a time; pass a datetime64 or a datetime in UTC") from None
     if np.isnat(exact) or np.datetime_data(exact.dtype)[0] == "generic":

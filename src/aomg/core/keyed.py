@@ -3,10 +3,11 @@
 `KeyedWindows.slide` takes rows (live summaries, tallies of sub-windows that close, summaries that closed elsewhere),
 ordered by key, and returns the results up to an end. It keeps nothing between calls: it returns the live summaries, and
 the caller stores them in memory, in a file or in a state store. Results equal those of an operator (core.operator) that
-gets the events of the key alone, bit for bit.
+gets the events of the key alone, bit for bit. Rows may also be of events (core.groups), which need no tally then.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from aomg.core.counts import Counts
 from aomg.core.kernels.heads import LIST_COUNT_MASK, LISTED, ONE_VALUE
 from aomg.core.kernels.keys import (
+    CELLS_NARROW,
     DONE,
     INDEX_FLAG,
     INDEX_KEY,
@@ -30,6 +32,7 @@ from aomg.core.kernels.keys import (
     PROGRESS,
     RESULTS_FULL,
     RING_FULL,
+    ROW_EVENTS,
     ROW_LIVE,
     ROW_SUMMARY,
     ROW_TALLY,
@@ -47,17 +50,20 @@ from aomg.result import Results
 Integers = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.uint8]
+Numbers = npt.NDArray[Any]  # int64 or float64
 
-LIVE, TALLY, SUMMARY = ROW_LIVE, ROW_TALLY, ROW_SUMMARY
+LIVE, TALLY, SUMMARY, EVENTS = ROW_LIVE, ROW_TALLY, ROW_SUMMARY, ROW_EVENTS
 _FIRST_BYTES = 1 << 20
+_NO_VALUES = np.empty(0, np.int64)
 
 
 @dataclass(slots=True)
 class KeyRows:
-    """What is known of each key's sub-windows, ordered by key, kind and number.
+    """What is known of each key's sub-windows, ordered by key, live rows before the others, and number.
 
     Row i is of key keys[i] and sub-window numbers[i], and its bytes are data[offsets[i] : offsets[i + 1]]. flags are
     what the burst detector decided about live summaries, or that a live row is a sum of them (`KeyedWindows.add_up`).
+    The bytes of a row of events are two words: its events are values[first:last], with weights or without.
     """
 
     keys: Integers
@@ -66,6 +72,8 @@ class KeyRows:
     flags: Integers
     offsets: Integers
     data: Bytes
+    values: Numbers = field(default_factory=lambda: _NO_VALUES)
+    weights: Integers | None = None
 
     def heads(self) -> tuple[Integers, Reals, Reals]:
         """Events, minimum and maximum of each row, which must all be summaries."""
@@ -77,7 +85,9 @@ class KeyRows:
 
     def arrays(self) -> RowArrays:
         """The rows as the kernels take them."""
-        return RowArrays(self.keys, self.numbers, self.kinds, self.flags, self.offsets, self.data)
+        bits, real = self.values.view(np.int64), self.values.dtype == np.float64
+        rows = (self.keys, self.numbers, self.kinds, self.flags, self.offsets, self.data)
+        return RowArrays(*rows, bits, real, self.weights)
 
 
 @dataclass(slots=True)
@@ -131,22 +141,45 @@ class KeyedWindows:
         answering, listing
             Whether to return results, and the summaries that close.
         """
+        return next(self.parts(rows, live_to, ends, answering, listing))
+
+    def parts(
+        self,
+        rows: KeyRows,
+        live_to: Integers,
+        ends: Integers,
+        answering: bool = True,
+        listing: bool = True,
+        room: int | None = None,
+    ) -> Iterator[ClosedWindows]:
+        """Do what `slide` does, in parts of at most `room` results; None gives one part.
+
+        A part is overwritten when the next one is taken: arrays that stay in a core's cache take half the time.
+        """
         sliding = self.sliding
         if sliding.has_fine:
             rows = self._summarized(rows)
         progress = np.zeros(PROGRESS, np.int64)
         progress[P_KEY], progress[P_OPEN] = -1, NONE
-        output = self._output(rows.keys.size, answering, listing)
+        output = self._output(rows.keys.size, answering, listing, room)
         arrays = rows.arrays()
         while True:
             state = sliding.state
+            words, cells, ring = state.words, state.cells, state.ring
             status = slide_keys(
-                state.words, state.ring, sliding.level, progress, arrays, live_to, ends, answering, output
+                words, state.table, cells, ring, sliding.level, progress, arrays, live_to, ends, answering, output
             )
             if status == DONE:
                 break
             if status == RING_FULL:
                 sliding.grow(int(progress[P_NEED]))
+            elif status == CELLS_NARROW:
+                state.widen_cells()
+            elif room is not None and (progress[P_RESULTS] or progress[P_SUMMARIES]):
+                yield self._closed(output, progress)
+                progress[[P_RESULTS, P_SUMMARIES, P_SUMMARY_BYTES]] = 0
+                if output.densities is not None:
+                    output.densities[:] = np.nan
             elif status == RESULTS_FULL:
                 output = output._replace(
                     results=_doubled(output.results),
@@ -157,6 +190,10 @@ class KeyedWindows:
                 summaries = output.summaries
                 more = np.empty(summaries.size + int(progress[P_NEED]), np.uint8)
                 output = output._replace(summaries=np.concatenate([summaries, more]))
+        yield self._closed(output, progress)
+
+    def _closed(self, output: OutputArrays, progress: Integers) -> ClosedWindows:
+        """What has been written so far."""
         size = int(progress[P_RESULTS])
         densities = output.densities[:size] if self.query.guarantee is None else None
         return ClosedWindows(
@@ -165,15 +202,16 @@ class KeyedWindows:
             _indexed(output.index[: int(progress[P_SUMMARIES])], int(progress[P_SUMMARY_BYTES]), output.summaries),
         )
 
-    def _output(self, rows: int, answering: bool, listing: bool) -> OutputArrays:
-        """Arrays for the results and the summaries of so many rows; those for results may have to grow."""
-        room = 2 * rows + 1024 if answering else 0
+    def _output(self, rows: int, answering: bool, listing: bool, room: int | None) -> OutputArrays:
+        """Arrays for `room` results and summaries, or for all of so many rows; those for results may have to grow."""
+        most = rows if room is None else min(rows, room)
+        room = (2 * rows + 1024 if room is None else room) if answering else 0
         return OutputArrays(
             np.zeros((room, self.sliding.columns), np.int64),
             np.zeros(room, np.int64),
             self.sliding.new_densities(room),
             np.empty(_FIRST_BYTES if listing else 0, np.uint8),
-            np.zeros((rows if listing else 0, INDEX_WIDTH), np.int64),
+            np.zeros((most if listing else 0, INDEX_WIDTH), np.int64),
         )
 
     def _summarized(self, rows: KeyRows) -> KeyRows:

@@ -41,7 +41,6 @@ from aomg.core.kernels.ranks import PHI_COLUMN, PHI_DENOMINATOR, PHI_NUMERATOR, 
 from aomg.core.kernels.registers import (
     AT_ACTIVE,
     AT_BAND,
-    AT_COUNTS,
     AT_DECADE,
     AT_DEPTH,
     AT_EXTREME,
@@ -89,6 +88,7 @@ from aomg.core.kernels.sortable import U64
 from aomg.query import FewK, Query
 
 Integers = npt.NDArray[np.int64]
+Cells = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 DENSE_DIGITS = 3  # the envelope never counts finer
 _FREE_GUARANTEE = 0.02  # the geometry of a query that asks for none
@@ -160,6 +160,16 @@ def _fitting(numbers: npt.NDArray[Any], bits: int) -> npt.NDArray[Any]:
     return numbers
 
 
+def new_cells(words: Integers, dtype: type = np.int32) -> Cells:
+    """The counts of an empty operator's open sub-window, and the bucket totals of the last two sub-windows.
+
+    A super has 256 cells; behind all of them come 16 bucket totals for each super of both sides (core.kernels.folds).
+    """
+    size = (512 + 2 * 32) * int(words[HALF_PLACES])
+    cells: Cells = _untouched(-(-size * np.dtype(dtype).itemsize // 8)).view(dtype)
+    return cells
+
+
 def _untouched(words: int) -> Integers:
     """Zeroed words whose pages cost nothing until they are written.
 
@@ -204,7 +214,6 @@ def new_words(query: Query) -> Integers:
         (AT_ACTIVE, places + 1),
         (AT_EXTREME, (2 * quantiles + 2) * (2 * room + 1)),
         (AT_FOLD, 2 * FOLD_WIDTH * half),
-        (AT_COUNTS, 128 * places),
         (AT_TOTAL, 16 * places),
         (AT_SUPER_TOTAL, places),
         (AT_FINE, 256 * places),

@@ -25,12 +25,14 @@ from aomg.core.kernels.soundness import count_entries
 from aomg.core.kernels.steps import count_open, forget_open, push_counted
 from aomg.core.sliding import Sliding, extreme_keys
 from aomg.core.snapshot import pack, unpack
+from aomg.core.weights import refuse_weights, weights_of
 from aomg.errors import FinishedError, InputError, StateError
-from aomg.query import MOST_EVENTS, Query
+from aomg.query import Query
 from aomg.result import Results
 
 Integers = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 _INTEGER = np.dtype(np.int64)
 _NO_PAIRS = (np.empty(0, np.int64), np.empty(0, np.int64))
@@ -38,6 +40,43 @@ _NO_PAIRS = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 def _largest_magnitude(values: Integers) -> int:
     return max(abs(int(values.min())), abs(int(values.max())))
+
+
+def _weighted(
+    values: npt.NDArray[Any], valid: Mask | None, weights: Integers, sound: Mask | None
+) -> tuple[npt.NDArray[Any], Mask | None, Integers]:
+    """Values and weights of the events that have both, and which they are; `values` has those that are valid."""
+    if sound is None:
+        return values, valid, weights if valid is None else weights[valid]
+    if valid is None:
+        return values[sound], sound, weights[sound]
+    both = valid & sound
+    return values[sound[valid]], both, weights[both]
+
+
+def _usable(
+    values: npt.NDArray[Any], valid: Mask | None, micros: Integers, present: Mask, weights: Integers | None
+) -> tuple[npt.NDArray[Any], Integers, Integers | None]:
+    """Values, times and weights of the events that have them; `values` and `weights` have those that are valid."""
+    usable = present.copy()
+    timed = present if valid is None else present[valid]
+    if valid is not None:
+        usable &= valid
+    values, weights = values[timed], None if weights is None else weights[timed]
+    if values.dtype == np.float64:
+        finite = np.isfinite(values)
+        usable[usable] = finite
+        values, weights = values[finite], None if weights is None else weights[finite]
+    return values, micros[usable], weights
+
+
+def _late_events(events: Arrivals, weights: Integers) -> int:
+    """How many events of a push are late; one of weight 0 never is. `weights` are those of the whole push."""
+    if events.late == 0:
+        return 0
+    runs = (events.run(start, end)[1] for start, end in events.runs[:, :RUN_NUMBER].tolist())
+    taken = [int(np.count_nonzero(part)) for part in runs if part is not None]
+    return int(np.count_nonzero(weights)) - sum(taken)
 
 
 class Operator:
@@ -61,7 +100,6 @@ class Operator:
         self._fine = FineCounts() if self._sliding.has_fine_codes else None
         self._fused = query.counted and not self._sliding.has_fine
         self._open_events = 0  # of the fused loop, as a Python number
-        self._unchecked = 0  # at least as many events as any sub-window has
         self._nulls = 0
         self._late = 0
         self._finished = False
@@ -86,8 +124,9 @@ class Operator:
 
     @property
     def open(self) -> int:
-        """Events in open sub-windows."""
-        return self._state.open_events + sum(counts.total for counts in self._waiting.values())
+        """Events in open sub-windows, whatever their weights."""
+        in_state = self._state.open_events - self._state.open_surplus
+        return in_state + sum(counts.events for counts in self._waiting.values())
 
     def variables(self) -> int:
         """Live scalars, the paper's measure of space: a (code, count) pair is two."""
@@ -128,20 +167,24 @@ class Operator:
 
     # -- pushing --------------------------------------------------------------------------------------------------
 
-    def push(self, values: Any, times: Any = None) -> Results:
+    def push(self, values: Any, times: Any = None, weights: Any = None) -> Results:
         """Take events and return the results of every window that closed.
 
         values
-            Any NumPy or Arrow array, or a sequence, of numbers. Values that are null or not finite are refused and
-            counted.
+            Numbers: an array of NumPy or Arrow, a Series of pandas or Polars, or a sequence. Values that are null or
+            not finite are refused and counted. Raises InputError if a value can be neither an int64 nor a double.
         times
-            For windows in event time: as many datetime64s, Arrow timestamps or datetimes, in any order.
+            For windows in event time: as many datetime64s, Arrow timestamps, datetimes or dates, in any order.
+        weights
+            For windows in event time: how many events each one counts as, whole numbers from 0 to 2^31 - 1. Events with
+            any other weight are refused and counted. An event of weight 0 moves time and nothing else.
         """
         if self._finished:
             raise FinishedError("this operator has finished its stream; create a new one for the next stream")
         if (
             self._fused
             and times is None
+            and weights is None
             and type(values) is np.ndarray
             and values.dtype is _INTEGER
             and values.ndim == 1
@@ -152,9 +195,11 @@ class Operator:
             if self.query.counted:
                 raise InputError("this query's windows are counted in events; push(values) without times")
             raise InputError("this query's windows are in event time; push(values, times)")
+        if weights is not None:
+            refuse_weights(self.query)
         array, valid = values_of(values)
         if times is not None:
-            return self._push_timed(array, valid, times)
+            return self._push_timed(array, valid, times, weights)
         if valid is not None:
             self._nulls += int(valid.size - valid.sum())
         return self._push_fused(array) if self._fused else self._push_counted(array)
@@ -166,10 +211,11 @@ class Operator:
         real = values.dtype is not _INTEGER
         bits = values.view(_INTEGER) if real else values
         rows = np.empty(((self._open_events + size) // period, self._sliding.columns), _INTEGER)
-        done, written, filled = push_counted(state.words, state.table, state.ring, bits, 0, real, rows)
+        done, written, filled = push_counted(state.words, state.cells, state.table, state.ring, bits, 0, real, rows)
         while done < size or filled == period:
             state.grow(int(summary_room(state.words)))
-            done, more, filled = push_counted(state.words, state.table, state.ring, bits, done, real, rows[written:])
+            arrays = (state.words, state.cells, state.table, state.ring, bits)
+            done, more, filled = push_counted(*arrays, done, real, rows[written:])
             written += more
         self._open_events = filled
         return Results(self.query, rows if written == len(rows) else rows[:written])
@@ -204,62 +250,36 @@ class Operator:
                 values = values[finite]
         return values
 
-    def _push_timed(self, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None, times: Any) -> Results:
+    def _push_timed(self, values: npt.NDArray[Any], valid: Mask | None, times: Any, weights: Any) -> Results:
         """Assign events to their sub-windows, then close what time has passed."""
         size = values.size if valid is None else valid.size
+        heaviest = 1
+        if weights is not None:
+            weights, sound, heaviest = weights_of(weights, size)
+            values, valid, weights = _weighted(values, valid, weights, sound)
         clock = Clock(self.query.period, self.query.lateness, self._watermark, self._latest)
         usable = valid is None and (values.dtype is _INTEGER or are_finite(values.view(_INTEGER)))
         entries = times_in(times)
         ticks = ticks_of(entries, size) if usable else None
-        events = arrivals(values, ticks[0], clock, ticks[1]) if ticks is not None else None
+        events = arrivals(values, ticks[0], clock, ticks[1], weights) if ticks is not None else None
         if events is None:  # something is null, not finite, or not a time in microseconds or nanoseconds
-            values, micros = self._usable(values, valid, *times_of(entries, size))
-            events = arrivals(values, micros, clock)
+            values, micros, weights = _usable(values, valid, *times_of(entries, size), weights)
+            events = arrivals(values, micros, clock, weights=weights)
             assert events is not None
-        self._refuse_too_many(events)
+        self._make_room_for(events.most_in_sub_window(heaviest))
         self._nulls += size - values.size
         rows = _ResultRows(self._sliding)
         if values.size:
-            self._late += events.late
+            self._late += events.late if weights is None else _late_events(events, weights)
             self._latest = events.latest
             self._watermark = max(self._watermark, self._latest - self.query.lateness)
             self._take(events, self._watermark // self.query.period, rows)
         return rows.results()
 
-    def _refuse_too_many(self, events: Arrivals) -> None:
-        """Raise InputError, before anything has changed, if a sub-window would have more events than it can count."""
-        self._unchecked += events.values.size
-        if self._unchecked < MOST_EVENTS:
-            return
-        totals = {number: counts.total for number, counts in self._waiting.items()}
-        if self._active_number is not None:
-            totals[self._active_number] = self._state.open_events
-        for start, end, number in events.runs.tolist():
-            totals[number] = totals.get(number, 0) + end - start
-        if max(totals.values(), default=0) >= MOST_EVENTS:
-            self._unchecked -= events.values.size
-            raise InputError("a sub-window would have 2^31 events or more; use a query with a shorter period")
-        self._unchecked = sum(totals.values())
-
-    @staticmethod
-    def _usable(
-        values: npt.NDArray[Any],
-        valid: npt.NDArray[np.bool_] | None,
-        micros: Integers,
-        present: npt.NDArray[np.bool_],
-    ) -> tuple[npt.NDArray[Any], Integers]:
-        """Values and times of the events that have both; `values` has those that are valid."""
-        usable = present.copy()
-        if valid is not None:
-            usable &= valid
-            values = values[present[valid]]
-        else:
-            values = values[present]
-        if values.dtype == np.float64:
-            finite = np.isfinite(values)
-            usable[usable] = finite
-            values = values[finite]
-        return values, micros[usable]
+    def _make_room_for(self, events: int) -> None:
+        """Give the counts 64 bits if so many more events in a sub-window may be more than 32 can count."""
+        opened = max((counts.total for counts in self._waiting.values()), default=0)
+        self._state.make_room_for(opened + events)
 
     def advance(self, time: Any) -> Results:
         """Advance the watermark: no event before `time` will arrive. Closes every sub-window that ends by then.
@@ -296,28 +316,31 @@ class Operator:
 
     # -- sub-windows ------------------------------------------------------------------------------------------------
 
-    def _count(self, values: npt.NDArray[Any]) -> None:
+    def _count(self, values: npt.NDArray[Any], weights: Integers | None = None) -> None:
         """Accumulate of Level 1: count finite values of the sub-window that is in the state."""
         state = self._state
+        integers = values.dtype == np.int64
         if self._fine is None:
-            count_open(state.words, state.table, values.view(np.int64), values.dtype == np.float64)
+            count_open(state.words, state.cells, state.table, values.view(np.int64), weights, not integers)
             return
+        if weights is not None:
+            values, weights = values[weights > 0], weights[weights > 0]
         if values.size == 0:
             return
-        self._fine.add(self._sliding.codec.codes(values))
-        integers = values.dtype == np.int64
+        self._fine.add(self._sliding.codec.codes(values), weights)
         if not self._sliding.counts_dense:
-            note_open(state.words, INTEGERS if integers else REALS, *extreme_keys(values), values.size)
+            note_open(state.words, INTEGERS if integers else REALS, *extreme_keys(values), values.size, 0)
         elif self.query.digits is None and integers and _largest_magnitude(values) > EXACT_INTEGERS:
-            self._count_long(values)
+            self._count_long(values, weights)
         else:
-            count_open(state.words, state.table, values.view(np.int64), not integers)
+            count_open(state.words, state.cells, state.table, values.view(np.int64), weights, not integers)
 
-    def _count_long(self, values: Integers) -> None:
+    def _count_long(self, values: Integers, weights: Integers | None) -> None:
         """Raw longs beyond 2^53 are taken as the nearest doubles, dense codes too; extremes are rounded outward."""
         state = self._state
         domain, (low, high) = state.open_domain, state.open_extremes.tolist()
-        count_open(state.words, state.table, values.astype(np.float64).view(np.int64), True)
+        bits = values.astype(np.float64).view(np.int64)
+        count_open(state.words, state.cells, state.table, bits, weights, True)
         state.open_extremes[:] = low, high
         low, high = (int(key_of_double(end)) for end in (round_down(int(values.min())), round_up(int(values.max()))))
         state.widen_open(INTEGERS if domain in (NOTHING, INTEGERS) else BOTH, low, high)
@@ -374,6 +397,8 @@ class Operator:
                 first, last = np.searchsorted(numbers, (number, number + 1)).tolist()
                 self._active_number = number
                 self._count_runs(events, runs[first:last])
+                if self._state.open_events == 0:  # all have weight 0
+                    continue
                 if self._closed_to != NEVER:
                     rows.add(*self._sliding.answer_empty(self._closed_to, number))
                 self._close(number, rows)
@@ -385,12 +410,13 @@ class Operator:
     def _count_runs(self, events: Arrivals, runs: Integers) -> None:
         """Accumulate of Level 1: count runs of the sub-window that is in the state."""
         for start, end, _ in runs.tolist():
-            self._count(events.run(start, end))
+            self._count(*events.run(start, end))
 
     def _set_aside(self) -> None:
         """Store the counts of the sub-window that is in the state elsewhere."""
         if self._active_number is not None:
-            self._waiting[self._active_number] = self._open_counts()
+            if self._state.open_events:
+                self._waiting[self._active_number] = self._open_counts()
             self._forget_open()
             self._active_number = None
 
@@ -419,6 +445,7 @@ class Operator:
             domain=state.open_domain,
             minimum=state.open_minimum,
             maximum=state.open_maximum,
+            surplus=state.open_surplus,
         )
 
     def _merge_open(self, counts: Counts) -> None:
@@ -428,7 +455,7 @@ class Operator:
             self._fine.merge(counts.fine_codes, counts.fine_numbers)
 
     def _forget_open(self) -> None:
-        forget_open(self._state.words)
+        forget_open(self._state.words, self._state.cells)
         if self._fine is not None:
             self._fine.clear()
 

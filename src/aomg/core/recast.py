@@ -5,6 +5,10 @@ the sum: its bucket in the envelope is known. A summary's head has only the quan
 quantiles, and for sums, the code is known to its bucket (exactly if the band has it), and the interval follows from
 that. The guarantee is that of the envelope, unchanged. A list of codes has every code, so any quantile of lists, and of
 their sum, is known to its code.
+
+Fine parts (core.summary) do not add up. But every summary with a guarantee has an envelope and a band of at most three
+digits, which carry the guarantee alone: a query of three digits gets those, and a query with a fine part gets only what
+was written for it.
 """
 
 from collections.abc import Sequence
@@ -12,8 +16,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from aomg.core.kernels.heads import domain_in
+from aomg.core.kernels.registers import HEAD_LENGTH, HEAD_MAXIMUM, HEAD_MINIMUM, REALS
+from aomg.core.kernels.sortable import EXACT_INTEGERS
 from aomg.core.kernels.soundness import summary_is_sound
 from aomg.core.kernels.sums import recast
+from aomg.core.layout import dense_digits, keeps_fine
 from aomg.core.sliding import Sliding
 from aomg.errors import StateError
 from aomg.query import Query
@@ -31,7 +39,7 @@ def refuse_unlike(stored: Query, requested: Query) -> None:
             f"use their period: {theirs['period']!r}"
         )
     for name in ("period", "digits", "guarantee"):
-        if theirs[name] != ours[name]:
+        if theirs[name] != ours[name] and not (name == "digits" and _is_answered_coarsely(stored, requested)):
             raise StateError(
                 f"the summaries have {name} {theirs[name]!r}, the query asks for {ours[name]!r}; use theirs: "
                 f"Query(size, period={theirs['period']!r}, digits={theirs['digits']}, guarantee={theirs['guarantee']})"
@@ -40,6 +48,33 @@ def refuse_unlike(stored: Query, requested: Query) -> None:
     if missing:
         has = ", ".join(map(str, stored.thresholds)) or "none"
         raise StateError(f"threshold {missing[0]:g} is not in the summaries; they have {has}")
+
+
+def _is_answered_coarsely(stored: Query, requested: Query) -> bool:
+    """Whether the requested query needs nothing of the stored summaries' fine parts, and has the digits of the rest."""
+    return stored.guarantee is not None and not keeps_fine(requested) and dense_digits(stored) == requested.digits
+
+
+def refuse_conversion(requested: Query, stored: Query | None = None) -> None:
+    """Raise StateError if summaries would have to be converted to a query with a fine part.
+
+    stored
+        The query that wrote them; None if they are to be rolled up, whichever wrote them.
+    """
+    if not keeps_fine(requested) or (stored is not None and is_same_summary(stored, requested)):
+        return
+    if requested.guarantee is None:
+        raise StateError(
+            "summaries without a guarantee have no sums: they answer only the quantiles, the size and the by columns "
+            "that they were written with; use those, or compute the windows from the events with quantiles(...)"
+        )
+    changes = [] if requested.digits in (1, 2, 3) else ["digits=3"]
+    changes += ["few_k=None"] if requested.keeps_lists else []
+    raise StateError(
+        "other quantiles and roll-ups of summaries with more than three digits, raw values or few-k lists, and other "
+        "sizes of few-k lists, are answered from their part of up to three digits, with the same guarantee; ask for "
+        f"that: query.replace({', '.join(changes)})"
+    )
 
 
 def is_same_summary(stored: Query, requested: Query) -> bool:
@@ -74,15 +109,25 @@ class Recast:
         if content.size % 8 or not summary_is_sound(self._stored.state.words, content):
             raise StateError("a summary is damaged or of another query; compute the summaries again from the events")
 
+    def _refuse_rounded(self, summary: bytes) -> None:
+        """Refuse raw longs beyond 2^53: they were counted as their nearest doubles, so a code may not cover them."""
+        if self._stored.query.digits is not None:
+            return
+        words = np.frombuffer(summary, np.int64)
+        extremes = words[[HEAD_MINIMUM, HEAD_MAXIMUM]].view(np.float64)
+        if domain_in(words[HEAD_LENGTH]) != REALS and np.abs(extremes).max() > EXACT_INTEGERS:
+            raise StateError(
+                "a summary has raw integers beyond 2^53, which have no other quantiles and no roll-ups; compute these "
+                "from the events with quantiles(...), and write summaries with digits=6 or fewer"
+            )
+
     def __call__(self, summaries: Sequence[bytes]) -> bytes:
         """Return one summary of the requested query from those of a sub-window (of one or several keys)."""
         if self.same and len(summaries) == 1:
             return summaries[0]
-        if self._stored.has_fine or self._requested.has_fine:
-            raise StateError(
-                "only summaries with a guarantee, up to three digits and no few-k lists can be rolled up or give "
-                "other quantiles; use the quantiles and by columns that they were written with"
-            )
+        refuse_conversion(self._requested.query)
+        for summary in summaries:
+            self._refuse_rounded(summary)
         data = np.frombuffer(b"".join(summaries), np.uint8).copy()
         lengths = [len(summary) for summary in summaries]
         starts: npt.NDArray[np.int64] = np.cumsum([0, *lengths[:-1]], dtype=np.int64)

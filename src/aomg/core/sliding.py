@@ -126,12 +126,14 @@ class Sliding:
 
     def merge(self, counts: Counts) -> None:
         """Add counts of another place to the open sub-window. The caller keeps its fine codes."""
-        words = self.state.words
+        state = self.state
         if self.counts_dense:
-            merge_open(words, counts.codes, counts.numbers, counts.domain, counts.minimum, counts.maximum)
+            state.make_room_for(counts.total)
+            pairs, extremes = (counts.codes, counts.numbers), (counts.minimum, counts.maximum)
+            merge_open(state.words, state.cells, *pairs, counts.domain, *extremes, counts.surplus)
         else:
-            extremes = extreme_keys(np.array([counts.minimum, counts.maximum]))
-            note_open(words, counts.domain, *extremes, counts.total)
+            keys = extreme_keys(np.array([counts.minimum, counts.maximum]))
+            note_open(state.words, counts.domain, *keys, counts.total, counts.surplus)
 
     def step(self, number: int, codes: Integers | None = None, ends: Integers | None = None) -> Rows:
         """Close the open sub-window as `number`, enter its summary, and return the rows of results: none or one.
@@ -145,7 +147,17 @@ class Sliding:
         while True:
             state = self.state
             size, need = step_open(
-                state.words, state.table, state.ring, self.level, plan, codes, ends, number, rows, densities
+                state.words,
+                state.cells,
+                state.table,
+                state.ring,
+                self.level,
+                plan,
+                codes,
+                ends,
+                number,
+                rows,
+                densities,
             )
             if need == 0:
                 return rows[:size], densities[:size] if densities is not None else None
@@ -161,7 +173,7 @@ class Sliding:
         elif self.has_fine:
             plan, codes, ends = self._fine_arguments(counts.codes, np.cumsum(counts.numbers))
         while True:
-            size, need = close_open(state.words, state.table, out, self.level, plan, codes, ends, number)
+            size, need = close_open(state.words, state.cells, state.table, out, self.level, plan, codes, ends, number)
             if need == 0:
                 return out[:size]
             out = np.empty(-(-int(need) // 8) * 8, np.uint8)
@@ -206,6 +218,7 @@ class Sliding:
             state = self.state
             closed, more = push_sorted(
                 state.words,
+                state.cells,
                 state.table,
                 state.ring,
                 self.level,
@@ -239,9 +252,11 @@ class Sliding:
         progress[T_CLOSED_TO] = closed_to
         rows = np.empty((len(runs) + 1, self.columns), np.int64)
         bits, moved, real = events.values.view(np.int64), events.moved.view(np.int64), events.values.dtype == np.float64
+        weights, moved_weights = events.weights, events.moved_weights
         while True:
             state = self.state
-            status = push_runs(state.words, state.table, state.ring, bits, moved, real, runs, progress, rows)
+            arrays = (state.words, state.cells, state.table, state.ring, bits, moved, weights, moved_weights)
+            status = push_runs(*arrays, real, runs, progress, rows)
             if status == ALL_TAKEN:
                 return rows[: progress[T_ROWS]], int(progress[T_CLOSED_TO])
             if status == NO_ROOM:
@@ -256,7 +271,7 @@ class Sliding:
         state = self.state
         if state.has_newest and number <= state.newest_number:
             raise StateError("summaries are out of order; start again from the events")
-        while not enter_foreign(state.words, state.ring, self.level, content, number):
+        while not enter_foreign(state.words, state.cells, state.ring, self.level, content, number):
             self.grow(content.size)
 
     def checked(self, summary: bytes) -> npt.NDArray[np.uint8]:

@@ -1,13 +1,13 @@
 """Saves an operator's state as bytes and loads it: with version, checksum and the query's fingerprint; no pickle.
 
 ==============  =================================================================
-magic           "AOMG", version (2 bytes), flags (2 bytes, zero)
+magic           "AOMG", version (2 bytes), flags (2 bytes: 1 with weights)
 fingerprint     16 bytes of the query's
 checksum        16 bytes: BLAKE2b of all that follows
 registers       8-byte integers: how many, then each
 summaries       how many; then each one's length and bytes (core.summary)
 open            how many sub-windows; then each one's number, domain, minimum,
-                maximum, dense pairs and fine pairs
+                maximum, dense pairs and fine pairs; with weights its surplus
 ==============  =================================================================
 """
 
@@ -27,7 +27,8 @@ Integers = npt.NDArray[np.int64]
 
 MAGIC, VERSION = b"AOMG", 1
 _HEAD = struct.Struct("<4sHH16s16s")
-_LARGEST = 1 << 31
+_LARGEST = 1 << 62
+_WEIGHTED = 1
 _FURTHEST = 1 << 61
 
 
@@ -41,14 +42,20 @@ def pack(query: Query, registers: list[int], summaries: list[bytes], waiting: di
     parts.append(struct.pack("<q", len(summaries)))
     for summary in summaries:
         parts += [struct.pack("<q", len(summary)), summary]
+    weighted = any(counts.surplus for counts in waiting.values())
     parts.append(struct.pack("<q", len(waiting)))
     for number in sorted(waiting):
         counts = waiting[number]
         parts.append(struct.pack("<qqdd", number, counts.domain, counts.minimum, counts.maximum))
         for codes, numbers in ((counts.codes, counts.numbers), (counts.fine_codes, counts.fine_numbers)):
             parts += [struct.pack("<q", codes.size), codes.tobytes(), numbers.tobytes()]
+        if weighted:
+            parts.append(struct.pack("<q", counts.surplus))
     content = b"".join(parts)
-    return _HEAD.pack(MAGIC, VERSION, 0, bytes.fromhex(query.fingerprint), _checksum(content)) + content
+    return (
+        _HEAD.pack(MAGIC, VERSION, _WEIGHTED if weighted else 0, bytes.fromhex(query.fingerprint), _checksum(content))
+        + content
+    )
 
 
 class _ByteReader:
@@ -110,7 +117,7 @@ def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[lis
     if len(data) < _HEAD.size or data[:4] != MAGIC:
         raise StateError("these bytes are not a saved state of AOMG")
     _, version, flags, fingerprint, checksum = _HEAD.unpack(data[: _HEAD.size])
-    if version != VERSION or flags:
+    if version != VERSION or flags not in (0, _WEIGHTED):
         raise StateError(f"the state has format version {version}, but this aomg reads {VERSION}; replay the stream")
     content = data[_HEAD.size :]
     if checksum != _checksum(content):
@@ -127,10 +134,11 @@ def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[lis
     for _ in range(reader.number_of(32)):
         number, domain, minimum, maximum = struct.unpack("<qqdd", reader.bytes(32))
         (codes, numbers), (fine_codes, fine_numbers) = reader.pairs(), reader.pairs()
+        surplus = reader.integer() if flags == _WEIGHTED else 0
         sound = (
             codes.size and codes[0] >= lowest and codes[-1] <= highest and domain in (0, 1, 2) and minimum <= maximum
         )
-        sound = sound and int(numbers.sum()) < _LARGEST
+        sound = sound and 0 <= surplus < sum(numbers.tolist()) < _LARGEST
         if fine_codes.size:
             lowest_fine, highest_fine = sliding.codec.span
             sound = sound and fine_codes[0] >= lowest_fine and fine_codes[-1] <= highest_fine
@@ -138,7 +146,7 @@ def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[lis
             sound = sound and registers[6] <= number <= registers[4] // query.period
         if fine != (fine_codes.size > 0) or (fine and fine_numbers.sum() != numbers.sum()) or not sound:
             raise StateError("a saved open sub-window is damaged; save again, or replay the stream")
-        waiting[number] = Counts(codes, numbers, fine_codes, fine_numbers, domain, minimum, maximum)
+        waiting[number] = Counts(codes, numbers, fine_codes, fine_numbers, domain, minimum, maximum, surplus)
     if not reader.done or (query.counted and len(waiting) > 1):
         raise StateError("the saved state has extra bytes or sub-windows; save again, or replay the stream")
     if query.counted and any(counts.total >= query.period for counts in waiting.values()):

@@ -1,8 +1,8 @@
-"""The state of an operator: three arrays that the kernels share, read and checked by name.
+"""The state of an operator: four arrays that the kernels share, read and checked by name.
 
-`words` holds registers and areas (core.layout), `ring` the bytes of the live summaries in the order of their numbers,
-and `table` the cells of values. Kernels take the arrays. All other code reads them through this class, so that
-no other module depends on the position of a register.
+`words` holds registers and areas (core.layout), `cells` the counts of the open sub-window, `ring` the bytes of the live
+summaries in the order of their numbers, and `table` the cells of values. Kernels take the arrays. All other code reads
+them through this class, so that no other module depends on the position of a register.
 """
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from aomg.core.kernels import registers as r
 from aomg.core.kernels.extremes import extreme_of
-from aomg.core.kernels.folds import touched_supers
-from aomg.core.kernels.heads import is_listed, length_of
+from aomg.core.kernels.folds import MOST_NARROW, touched_supers
+from aomg.core.kernels.heads import domain_in, is_listed, length_of
 from aomg.core.kernels.ring import add_summary, summary_starts
 from aomg.core.kernels.sortable import double_of_key, key_of_double
 from aomg.core.kernels.steps import list_open
 from aomg.core.kernels.totals import open_head
-from aomg.core.layout import dense_digits, geometry_guarantee, new_words, table_of
+from aomg.core.layout import Cells, dense_digits, geometry_guarantee, new_cells, new_words, table_of
 from aomg.query import Query
 
 Integers = npt.NDArray[np.int64]
@@ -28,11 +28,12 @@ _NOTHING_LIVE = (r.RING_BEFORE, r.RING_OLDEST, r.RING_NEWEST)
 class OperatorState:
     """The open sub-window, the live summaries and their totals. Takes about 0.2 MB of memory when it is new."""
 
-    __slots__ = ("_query", "ring", "table", "words")
+    __slots__ = ("_query", "cells", "ring", "table", "words")
 
     def __init__(self, query: Query) -> None:
         self._query = query
         self.words = new_words(query)
+        self.cells: Cells = new_cells(self.words)
         self.table = table_of(dense_digits(query), geometry_guarantee(query))
         self.ring = np.zeros(_FIRST_RING, np.uint8)
 
@@ -40,8 +41,13 @@ class OperatorState:
 
     @property
     def open_events(self) -> int:
-        """Events of the open sub-window."""
+        """Events of the open sub-window; one with a weight is as many."""
         return int(self.words[r.FILLED])
+
+    @property
+    def open_surplus(self) -> int:
+        """By how much the weight of the open sub-window exceeds its number of events."""
+        return int(self.words[r.SURPLUS])
 
     @property
     def open_number(self) -> int:
@@ -87,8 +93,23 @@ class OperatorState:
         """The open sub-window as (dense code, count) pairs in ascending order."""
         room = 256 * int(touched_supers(self.words))
         codes, counts = np.empty(room, np.int64), np.empty(room, np.int64)
-        size = list_open(self.words, codes, counts)
+        size = list_open(self.words, self.cells, codes, counts)
         return codes[:size].copy(), counts[:size].copy()
+
+    def make_room_for(self, events: int) -> None:
+        """Give the counts 64 bits if 32 are too few for so many more events in the open sub-window.
+
+        They stay so: results and bytes are the same, but counting takes longer.
+        """
+        if self.open_events + events > MOST_NARROW and self.cells.dtype != np.int64:
+            self.widen_cells()
+
+    def widen_cells(self) -> None:
+        """Give the counts 64 bits."""
+        cells = new_cells(self.words, np.int64)
+        counted = np.flatnonzero(self.cells)
+        cells[counted] = self.cells[counted]
+        self.cells = cells
 
     # -- the live summaries ------------------------------------------------------------------------------------------
 
@@ -192,9 +213,10 @@ class OperatorState:
     def _check_open(self) -> None:
         codes, counts = self.open_pairs()
         assert np.all(counts > 0) and np.all(codes[1:] > codes[:-1]), "open pairs are ordered and counted"
-        events = int(self._area(self.words, r.AT_COUNTS, r.AT_TOTAL).view(np.int32).sum(dtype=np.int64))
+        events = int(self.cells[: 512 * int(self.words[r.HALF_PLACES])].sum(dtype=np.int64))
         assert int(counts.sum()) == events, "every count is in a super that is known as touched"
         assert events in (0, self.open_events), "counts are those of the open events; raw values may be only sorted"
+        assert 0 <= self.open_surplus < max(self.open_events, 1), "an event has a weight of one or more"
         if self.open_events:
             assert self.open_domain in (r.REALS, r.INTEGERS, r.BOTH)
             assert self.open_minimum <= self.open_maximum
@@ -205,7 +227,7 @@ class OperatorState:
         words, starts = self.words, self.live_starts().tolist()
         heads = [self.head(start) for start in starts]
         numbers = [int(head[r.HEAD_NUMBER]) for head in heads]
-        domains = [int(head[r.HEAD_LENGTH] >> r.DOMAIN_SHIFT) for head in heads]
+        domains = [int(domain_in(head[r.HEAD_LENGTH])) for head in heads]
         assert len(starts) == self.live, "the ring has as many live summaries as the register says"
         assert numbers == sorted(set(numbers)), "summaries are in the order of their numbers"
         assert sum(int(head[r.HEAD_COUNT]) for head in heads) == self.live_events

@@ -10,50 +10,22 @@ from pyspark.sql import functions as f
 
 from aomg.errors import InputError
 from aomg.query import Query
-from aomg.spark.columns import FIXED, names_of
-from aomg.spark.level2 import Answer, slide
-from aomg.spark.parcels import NEVER, batches_of, by_shard, parcel_columns, unpack
+from aomg.spark.level2 import SparkAnswer
+from aomg.spark.parcels import batches_of, by_shard, parcel_columns
 from aomg.spark.stream.summaries import summaries_of
-
-
-@dataclass(frozen=True)
-class Accounts:
-    """Counts of a stream's events, up to the last micro-batch that was committed.
-
-    Always came = used + late + refused + future + open.
-
-    came
-        All events that arrived.
-    used
-        In a sub-window that has closed.
-    late
-        Left out, because their sub-window had closed.
-    refused
-        Left out, because they have no time or no finite value.
-    future
-        Left out, because they are too far ahead of the clock.
-    open
-        In a sub-window that has not closed.
-    """
-
-    came: int
-    used: int
-    late: int
-    refused: int
-    future: int
-    open: int
-
-    @property
-    def reconcile(self) -> bool:
-        """Whether the counts add up: every event is in exactly one of them."""
-        return self.came == self.used + self.late + self.refused + self.future + self.open
-
+from aomg.spark.worker import prepare_worker
+from aomg.tables.accounts import Accounts
+from aomg.tables.columns import FIXED, names_of
+from aomg.tables.level2 import slide
+from aomg.tables.rows import NEVER, unpack
 
 _COUNTS = tuple(field.name for field in fields(Accounts))
 
 
 def accounts(spark: SparkSession, checkpoint: str, operator: int = 0) -> Accounts:
     """Count what became of the events of the stream with this checkpoint. Runs a small Spark job.
+
+    The counts are up to the last micro-batch that was committed.
 
     operator
         The index of the `quantiles` in the plan, for a streaming query that combines several.
@@ -86,7 +58,7 @@ def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
             f"{', '.join(names_of(query))}"
         )
     keys = tuple(windows.schema[name] for name in names[: names.index(FIXED[0])])
-    answer = Answer(query, keys, windows.schema["window"].dataType["start"].dataType)  # type: ignore[index]
+    answer = SparkAnswer.of(query, keys, windows.schema["window"].dataType["start"].dataType)  # type: ignore[index]
     spark = windows.sparkSession
     end = _latest(spark, checkpoint) + 1
     contents = [
@@ -109,11 +81,12 @@ def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
 class _OpenEnd:
     """Closes every sub-window in a shard's state."""
 
-    answer: Answer
+    answer: SparkAnswer
     end: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Parcels of open and live rows in, results out."""
+        prepare_worker(self.answer.query)
         for _, parcels in by_shard(batches):
             state = list(parcels)
             closed_to = max(parcel.latest for parcel in state)

@@ -4,7 +4,7 @@ Nothing is counted here, and no event is dropped: events without a finite value,
 pass, so that Level 1 can count them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from aomg.core.weights import LARGEST_WEIGHT, refuse_weights
 from aomg.errors import InputError
 from aomg.query import Query
 from aomg.spark.time_policy import TimePolicy
 from aomg.suggestions import did_you_mean
+from aomg.tables.events import names_in, refuse_no_name
+from aomg.value_types import Casts, check_decimal_type
 
 _NUMBERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType)
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
+_CAST = "events.withColumn({name}, events[{name}].cast('KIND'))"
+_CASTS = Casts(*(_CAST.replace("KIND", kind) for kind in ("decimal(15, {places})", "bigint", "double")))
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class Source:
     time: str
     keys: tuple[t.StructField, ...]
     time_type: t.DataType
+    weight: str | None = None
 
     @property
     def by(self) -> list[str]:
@@ -47,20 +53,6 @@ def quoted(name: str) -> Column:
     return f.col("`" + name.replace("`", "``") + "`")
 
 
-def names_in(by: Sequence[str] | str | None) -> list[str]:
-    """The names of the by columns: several, one alone, or none."""
-    alone = isinstance(by, (str, Column)) or not isinstance(by, Iterable)
-    names: list[Any] = [] if by is None else [by] if alone else list(by)
-    for name in names:
-        _refuse_no_name("by", name)
-    return names
-
-
-def _refuse_no_name(argument: str, name: Any) -> None:
-    if not isinstance(name, str):
-        raise InputError(f"{argument} must be the name of a column, such as {argument}='rtt_us', not {name!r}")
-
-
 def refuse_others(frame: Any, query: Any) -> None:
     """Refuse a first argument that is not a Spark DataFrame, and a second one that is not a Query."""
     if not isinstance(frame, DataFrame):
@@ -75,14 +67,19 @@ def refuse_others(frame: Any, query: Any) -> None:
         )
 
 
-def source_of(events: DataFrame, query: Query, value: str, time: str, by: Sequence[str] | str | None) -> Source:
+def source_of(
+    events: DataFrame, query: Query, value: str, time: str, by: Sequence[str] | str | None, weight: str | None = None
+) -> Source:
     """Check that the columns exist and that their types can be used."""
     refuse_others(events, query)
     names = names_in(by)
-    _refuse_no_name("value", value)
-    _refuse_no_name("time", time)
+    refuse_no_name("value", value)
+    refuse_no_name("time", time)
+    if weight is not None:
+        refuse_no_name("weight", weight)
+        refuse_weights(query)
     fields = {field.name: field for field in events.schema.fields}
-    for name in [value, time, *names]:
+    for name in [value, time, *names, *([] if weight is None else [weight])]:
         if name not in fields:
             raise InputError(
                 f"there is no column {name!r}; the events have {', '.join(fields)}{did_you_mean(name, fields)}"
@@ -95,6 +92,9 @@ def source_of(events: DataFrame, query: Query, value: str, time: str, by: Sequen
             f"column {value!r} is {value_type.simpleString()}; values must be numbers: cast it first, "
             f"such as events.withColumn({value!r}, events[{value!r}].cast('double'))"
         )
+    if isinstance(value_type, t.DecimalType):
+        subject = f"column {value!r} is {value_type.simpleString()}"
+        check_decimal_type(subject, repr(value), value_type.precision, value_type.scale, _CASTS)
     if query.counted and not isinstance(time_type, _WHOLE):
         raise InputError(
             f"the query's windows are counted in events, so time={time!r} must be a column of integers that numbers "
@@ -110,7 +110,12 @@ def source_of(events: DataFrame, query: Query, value: str, time: str, by: Sequen
     for name in names:
         _refuse_ungroupable(name, fields[name].dataType)
     span = t.LongType() if query.counted else time_type
-    return Source(events, value, time, tuple(fields[name] for name in names), span)
+    if weight is not None and not isinstance(fields[weight].dataType, _NUMBERS):
+        raise InputError(
+            f"column {weight!r} is {fields[weight].dataType.simpleString()}; weights must be whole numbers: cast it "
+            f"first, such as events.withColumn({weight!r}, events[{weight!r}].cast('int'))"
+        )
+    return Source(events, value, time, tuple(fields[name] for name in names), span, weight)
 
 
 def _refuse_ungroupable(name: str, kind: t.DataType) -> None:
@@ -129,7 +134,7 @@ def _refuse_ungroupable(name: str, kind: t.DataType) -> None:
 
 
 def batch_columns(source: Source) -> DataFrame:
-    """Select the columns by0, by1..., time and value."""
+    """Select the columns by0, by1..., time, value and, if events have weights, weight (null if it cannot be used)."""
     return _select(source, quoted(source.time))
 
 
@@ -140,7 +145,16 @@ def stream_columns(source: Source, policy: TimePolicy) -> DataFrame:
 
 def _select(source: Source, time: Column) -> DataFrame:
     keys = [_key(key).alias(f"by{i}") for i, key in enumerate(source.keys)]
-    return source.events.select(*keys, time.alias("time"), _value(source).alias("value"))
+    columns = [*keys, time.alias("time"), _value(source).alias("value")]
+    if source.weight is not None:
+        weight = quoted(source.weight)
+        columns.append(f.when(is_weight(weight), weight).cast("int").alias("weight"))
+    return source.events.select(*columns)
+
+
+def is_weight(column: Column) -> Column:
+    """Whether a column can be the weight of an event: a whole number from 0 to 2^31 - 1."""
+    return f.coalesce(column.between(0, LARGEST_WEIGHT) & (column % 1 == 0), f.lit(False))
 
 
 def _key(field: t.StructField) -> Column:

@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from aomg.core.keyed import TALLY
-from aomg.core.tally import Tallies, merge_tallies, tally
 from aomg.query import Query
-from aomg.spark.keys import key_ids
-from aomg.spark.parcels import NEVER, NOTICE, Parcel, content_table, pack_by_shard, sorted_rows, tables_of
+from aomg.spark.parcels import NOTICE, Parcel, pack_by_shard
 from aomg.spark.time_policy import TimePolicy
-from aomg.spark.worker import keyed_windows
+from aomg.spark.worker import prepare_worker
+from aomg.tables.keys import key_ids
+from aomg.tables.level1 import filled, tally_events
+from aomg.tables.rows import NEVER
+from aomg.tables.source import tables_of
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -45,7 +46,8 @@ class Level1:
     time: TimePolicy
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Tally a partition: record batches of by0..., time, value in, parcels out."""
+        """Tally a partition: record batches of by0..., time, value and maybe weight in, parcels out."""
+        prepare_worker(self.query)
         totals = _PartitionTotals()
         for events in tables_of(batches, _EVENTS):
             yield from self._parcels(events, totals)
@@ -53,38 +55,33 @@ class Level1:
 
     def _parcels(self, events: pa.Table, totals: "_PartitionTotals") -> Iterator[pa.RecordBatch]:
         """Tally some events and pack the tallies of each shard and epoch."""
-        columns = [events[name] for name in events.column_names[:-2]]
-        numbers, values, usable = self._usable(events, totals)
+        columns = [events[name] for name in events.column_names[: len(self.texts)]]
+        numbers, values, weights, usable = self._usable(events, totals)
         if not usable.any():
             return
         event_keys, keys = key_ids(columns, events.num_rows)
         keys = [column.view(pa.string()) if text else column for column, text in zip(keys, self.texts, strict=True)]
         event_keys = event_keys[usable] if not usable.all() else event_keys
-        lowest, highest = int(numbers.min()), int(numbers.max())
-        totals.latest = max(totals.latest, highest)
-        span, distinct = highest - lowest + 1, None
-        if span > 1 << 31:
-            distinct, numbers = np.unique(numbers, return_inverse=True)
-            lowest, span = 0, distinct.size
-        tallies = tally(keyed_windows(self.query).sliding, event_keys * span + (numbers - lowest), values)
-        ids, numbers = tallies.groups // span, tallies.groups % span + lowest
-        if distinct is not None:
-            numbers = distinct[numbers]
+        tallies = tally_events(self.query, event_keys, numbers, values, weights)
+        ids, numbers = tallies.ids, tallies.numbers
         epochs = numbers // self.epoch if self.epoch else np.zeros(numbers.size, np.int64)
-        yield from pack_by_shard(_tally_table(keys, ids, numbers, tallies), keys, ids, self.shards, epochs)
+        yield from pack_by_shard(tallies.table(keys), keys, ids, self.shards, epochs)
 
-    def _usable(self, events: pa.Table, totals: "_PartitionTotals") -> tuple[Integers, npt.NDArray[Any], Mask]:
-        """Sub-window numbers and values of the usable events, and which events are usable."""
+    def _usable(
+        self, events: pa.Table, totals: "_PartitionTotals"
+    ) -> tuple[Integers, npt.NDArray[Any], Integers | None, Mask]:
+        """Sub-window numbers, values and weights of the events to tally, and which events these are."""
         times, value = events["time"].combine_chunks(), events["value"].combine_chunks()
         usable = np.ones(events.num_rows, bool)
-        for column in (times, value):
-            if column.null_count:
+        weight = events["weight"].combine_chunks() if "weight" in events.column_names else None
+        for column in (times, value, weight):
+            if column is not None and column.null_count:
                 usable &= np.asarray(column.is_valid())
-        micros = _filled(times)
+        micros = filled(times)
         micros = (
             micros.astype("datetime64[us]").astype(np.int64) if micros.dtype.kind == "M" else micros.astype(np.int64)
         )
-        values = _filled(value)
+        values = filled(value)
         values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
         if values.dtype == np.float64:
             usable &= np.isfinite(values)
@@ -97,11 +94,18 @@ class Level1:
         tells_time = self.time.tells_time(usable, future, times)
         if tells_time is not usable:
             totals.clock = max(totals.clock, int(np.max(micros, where=tells_time, initial=NEVER)))
+        weights = None if weight is None else filled(weight).astype(np.int64)
         if not usable.all():
-            micros, values = micros[usable], values[usable]
+            micros, values, weights = micros[usable], values[usable], None if weights is None else weights[usable]
         if micros.size:  # usable events tell the time under every policy
             totals.clock = max(totals.clock, int(micros.max()))
-        return micros // self.query.period, np.ascontiguousarray(values), usable
+            totals.latest = max(totals.latest, int(micros.max()) // self.query.period)
+        if weights is not None and not weights.all():
+            heavy = weights > 0
+            totals.weightless += heavy.size - int(np.count_nonzero(heavy))
+            micros, values, weights = micros[heavy], values[heavy], weights[heavy]
+            usable[usable] = heavy
+        return micros // self.query.period, np.ascontiguousarray(values), weights, usable
 
     def _notices(self, totals: "_PartitionTotals") -> Iterator[pa.RecordBatch]:
         """Tell every shard how far time has come, and the first one the counts of events."""
@@ -109,26 +113,11 @@ class Level1:
             return
         first, *others = self.shards
         notice = Parcel(first, NOTICE, totals.latest, totals.clock)
-        yield notice._replace(came=totals.came, refused=totals.refused, future=totals.future).batch()
+        counts = {name: getattr(totals, name) for name in ("came", "refused", "future", "weightless")}
+        yield notice._replace(**counts).batch()
         if self.epoch or not self.query.counted:
             for shard in others:
                 yield notice._replace(shard=shard).batch()
-
-
-def merge_tally_rows(query: Query, table: pa.Table) -> pa.Table:
-    """Merge tallies of the same key and sub-window: one row for each."""
-    if table.num_rows == 0:
-        return table
-    rows, values, events = sorted_rows(table)
-    changes = (rows.keys[1:] != rows.keys[:-1]) | (rows.numbers[1:] != rows.numbers[:-1])
-    groups = np.concatenate([[0], np.cumsum(changes)])
-    tallies = merge_tallies(keyed_windows(query).sliding, Tallies(groups, events, rows.offsets, rows.data))
-    firsts = np.searchsorted(groups, tallies.groups)
-    return _tally_table(values, rows.keys[firsts], rows.numbers[firsts], tallies)
-
-
-def _tally_table(values: list[pa.Array], ids: Integers, numbers: Integers, tallies: Tallies) -> pa.Table:
-    return content_table(values, ids, numbers, TALLY, tallies.offsets, tallies.data, events=tallies.events)
 
 
 class _PartitionTotals:
@@ -136,13 +125,4 @@ class _PartitionTotals:
 
     def __init__(self) -> None:
         self.latest = self.clock = NEVER
-        self.came = self.refused = self.future = 0
-
-
-def _filled(column: pa.Array) -> npt.NDArray[Any]:
-    """The column as NumPy, zero where it is null."""
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    if column.null_count:
-        column = column.fill_null(0)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+        self.came = self.refused = self.future = self.weightless = 0

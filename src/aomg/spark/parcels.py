@@ -1,19 +1,7 @@
-"""Defines the parcel: the row that Spark moves to a shard, and the table inside it. No other module repeats the schema.
+"""Defines the parcel: the row that Spark moves to a shard. No other module repeats the schema.
 
 A parcel carries tallies or summaries of many keys of one shard: Spark moves few rows, and keys keep their Arrow types.
-Its `content` is the bytes of an Arrow table with one row for each key and sub-window:
-
-==============  ====================================================================
-by0, by1, ...   the key
-number          number of the sub-window
-kind            LIVE, TALLY or SUMMARY (aomg.core.keyed)
-flag            of a live summary: what the burst detector said; 0 otherwise
-seen            of a tally: number of its events; 0 otherwise
-bytes           the tally or the summary
-==============  ====================================================================
-
-Checkpoints contain such tables: these column names must not change. Stored summaries have further columns until Level 2
-has recast them (aomg.spark.summary_store).
+Its `content` is the bytes of a content table (aomg.tables.rows).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,13 +15,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from aomg.core.keyed import KeyRows
-from aomg.spark.keys import key_ids, shard_indexes
+from aomg.spark.keys import shard_indexes
+from aomg.tables.rows import NEVER, pack, unpack
 
 Integers = npt.NDArray[np.int64]
-
-NEVER = -(1 << 62)
-"""A time or a sub-window number before all others: nothing has arrived yet."""
 
 NOTICE = -(1 << 63)
 """The epoch of parcels without content. They sort before the others of their shard."""
@@ -45,7 +30,8 @@ class Parcel(NamedTuple):
     """One row for Spark to move: content for a shard, or a notice of how far time has come and what was counted.
 
     epoch orders the parcels of a shard in a batch. latest is the latest sub-window number, clock the latest time that
-    moves the watermark, both over the events of one partition. came, refused and future count events.
+    moves the watermark, both over the events of one partition. came, refused, future and weightless count events; those
+    of weight 0 are used as soon as they come.
     """
 
     shard: int
@@ -55,6 +41,7 @@ class Parcel(NamedTuple):
     came: int = 0
     refused: int = 0
     future: int = 0
+    weightless: int = 0
     content: Any = None
 
     def batch(self) -> pa.RecordBatch:
@@ -107,19 +94,6 @@ def _parcels(batches: Iterable[pa.RecordBatch]) -> Iterator[Parcel]:
 # -- packing tables ---------------------------------------------------------------------------------------------------
 
 
-def pack(table: pa.Table, compression: str | None = None) -> bytes:
-    """The bytes of a table."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
-        writer.write_table(table.combine_chunks())
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def unpack(content: Any) -> pa.Table:
-    """The table of these bytes. Nothing is copied."""
-    return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
-
-
 def pack_by_shard(
     table: pa.Table, values: Sequence[pa.Array], ids: Integers, shards: Sequence[int], epochs: Integers
 ) -> Iterator[pa.RecordBatch]:
@@ -144,93 +118,6 @@ def pack_by_shard(
         yield Parcel(shards[indexes[start]], int(epochs[start]), content=content).batch()
 
 
-def tables_of(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """Join batches into tables of at least this many rows; the last may have fewer. Nothing is copied."""
-    pending: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        if batch.num_rows:
-            pending.append(batch)
-            size += batch.num_rows
-        if size >= rows:
-            yield pa.Table.from_batches(pending)
-            pending, size = [], 0
-    if pending:
-        yield pa.Table.from_batches(pending)
-
-
 def batches_of(table: pa.Table | None) -> list[pa.RecordBatch]:
     """A table in the batches that are handed to Spark; None is no batch."""
     return [] if table is None else table.to_batches(max_chunksize=_BATCH_ROWS)
-
-
-# -- the table inside -------------------------------------------------------------------------------------------------
-
-
-def content_table(
-    values: Sequence[pa.Array],
-    ids: Integers,
-    numbers: Integers,
-    kind: int,
-    offsets: Integers,
-    data: npt.NDArray[np.uint8],
-    *,
-    flags: Any = None,
-    events: Any = None,
-) -> pa.Table:
-    """The table of a parcel's content.
-
-    values, ids
-        The by columns of each key, and the key of each row.
-    offsets, data
-        The bytes of row i are data[offsets[i] : offsets[i + 1]].
-    """
-    size, rows = len(numbers), pa.array(ids)
-    columns = {f"by{i}": column.take(rows) for i, column in enumerate(values)}
-    columns["number"] = pa.array(numbers, pa.int64())
-    columns["kind"] = pa.array(np.full(size, kind, np.int8))
-    columns["flag"] = pa.array(np.zeros(size, np.int8) if flags is None else np.asarray(flags, np.int8))
-    columns["seen"] = pa.array(np.zeros(size, np.int64) if events is None else events, pa.int64())
-    columns["bytes"] = binary_array(offsets, data)
-    return pa.table(columns)
-
-
-def by_columns(table: pa.Table) -> list[pa.ChunkedArray]:
-    """The by columns of a content table."""
-    return [table[name] for name in table.column_names if name.startswith("by") and name != "bytes"]
-
-
-def sorted_rows(table: pa.Table) -> tuple[KeyRows, list[pa.Array], Integers]:
-    """The rows of a content table as core.keyed takes them, the by columns of each key, and the events of each row."""
-    ids, values = key_ids(by_columns(table), table.num_rows)
-    numbers, kinds = np.asarray(table["number"]), np.asarray(table["kind"]).astype(np.int64)
-    order = np.lexsort((numbers, kinds, ids))
-    offsets, data = binary_buffers(_whole(table["bytes"]).take(pa.array(order)))
-    flags = np.asarray(table["flag"]).astype(np.int64)[order]
-    data = data[: int(offsets[-1])].copy() if offsets.size else data.copy()
-    rows = KeyRows(ids[order], numbers[order], kinds[order], flags, offsets.copy(), data)
-    return rows, values, np.asarray(table["seen"])[order]
-
-
-def binary_array(offsets: Integers, data: npt.NDArray[np.uint8]) -> pa.Array:
-    """The pieces data[offsets[i] : offsets[i + 1]] as an Arrow array."""
-    buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(np.ascontiguousarray(data))]
-    return pa.Array.from_buffers(pa.large_binary(), offsets.size - 1, buffers)
-
-
-def binary_buffers(column: pa.ChunkedArray | pa.Array) -> tuple[Integers, npt.NDArray[np.uint8]]:
-    """The offsets and the data of a column of large_binary: the reverse of `binary_array`."""
-    array = _whole(column)
-    _, offsets, data = array.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-    return bounds, np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
-
-
-def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A column in one piece."""
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], pa.large_binary())
-    return array

@@ -14,7 +14,7 @@ from aomg.spark import settings
 from aomg.spark.intake import Source, batch_columns, source_of
 from aomg.spark.keys import shard_ids
 from aomg.spark.level1 import Level1
-from aomg.spark.level2 import Answer, Level2
+from aomg.spark.level2 import Level2, SparkAnswer
 from aomg.spark.parcels import PARCELS
 from aomg.spark.stream.processor import stream_answers, warm_state
 from aomg.spark.summary_store import StoredSummaries
@@ -33,6 +33,7 @@ def quantiles(
     value: str,
     time: str,
     by: Sequence[str] | str | None = None,
+    weight: str | None = None,
     shards: int = SHARDS,
     clock: Any = "processing",
     max_clock_skew: Any = "1 hour",
@@ -42,19 +43,24 @@ def quantiles(
     """Compute the quantiles of each key's windows, each with its guaranteed interval: one row for each key and window.
 
     The rows equal those of an `aomg.Operator` for the events of each key, bit for bit, in a batch and in a stream,
-    however the events are partitioned. `aomg.spark.columns` describes the columns.
+    however the events are partitioned. `aomg.tables.columns` describes the columns.
 
     events
         A batch or streaming DataFrame; the result is of the same kind. A batch covers all windows up to the sub-window
         of the latest event. A stream (output mode append) emits a window when the watermark, which is the latest time
         minus the query's lateness, passes the window's end: for all keys, in the micro-batch that has this time.
     value
-        The column of values: any type of number. Events with a null or non-finite value are refused and counted.
+        The column of values: any type of number; decimals of at most 15 digits. Events with a null or non-finite value
+        are refused and counted.
     time
         The column of times: timestamps, or for windows counted in events integers that number the events of each key.
         Events without a time are refused and counted.
     by
         The key columns: one name, several, or None.
+    weight
+        The column that says how many events each row counts as, for rows that were sampled or counted before: whole
+        numbers from 0 to 2^31 - 1. Rows with any other weight are refused and counted. A row of weight 0 moves time and
+        nothing else. None: every row is one event.
     shards
         The number of parts that the keys are divided into, and so of tasks at Level 2. It does not change results. A
         stream's checkpoint requires the same number.
@@ -69,9 +75,9 @@ def quantiles(
     warm
         Stored summaries to start a new stream with, so that its first windows are full.
     """
-    source = source_of(events, query, value, time, by)
+    source = source_of(events, query, value, time, by, weight)
     policy = TimePolicy.of(query, clock, max_clock_skew, time_by)
-    return _plan(source, Answer(query, source.keys, source.time_type), shards, policy, warm)
+    return _plan(source, SparkAnswer.of(query, source.keys, source.time_type), shards, policy, warm)
 
 
 def summaries(
@@ -81,6 +87,7 @@ def summaries(
     value: str,
     time: str,
     by: Sequence[str] | str | None = None,
+    weight: str | None = None,
     shards: int = SHARDS,
     clock: Any = "processing",
     max_clock_skew: Any = "1 hour",
@@ -89,11 +96,11 @@ def summaries(
     """Summarize each key's sub-windows, a few hundred bytes each: one row for each key and sub-window.
 
     Store them and append to them; `windows` computes results from them later, without the events. The arguments are
-    those of `quantiles`; `aomg.spark.columns` describes the columns.
+    those of `quantiles`; `aomg.tables.columns` describes the columns.
     """
-    source = source_of(events, query, value, time, by)
+    source = source_of(events, query, value, time, by, weight)
     policy = TimePolicy.of(query, clock, max_clock_skew, time_by)
-    return _plan(source, Answer(query, source.keys, source.time_type, summaries=True), shards, policy)
+    return _plan(source, SparkAnswer.of(query, source.keys, source.time_type, summaries=True), shards, policy)
 
 
 def windows(
@@ -103,7 +110,10 @@ def windows(
 
     query
         May differ from the query that wrote the summaries in its size (any multiple of the period), in its quantiles,
-        and in having fewer thresholds. Other quantiles keep the guarantee; their intervals may be wider.
+        and in having fewer thresholds. Other quantiles keep the guarantee; their intervals may be wider. Summaries of
+        more than three digits, of raw values or with few-k lists answer other quantiles and roll-ups at three digits:
+        `query.replace(digits=3, few_k=None)`. A query that has these itself is compared with those that wrote the
+        summaries, which reads their column `query`; one that they cannot answer is refused here.
     by
         The key columns: all of the summaries' (None), or fewer, which rolls the summaries up.
     shards
@@ -112,10 +122,12 @@ def windows(
     stored, shards = StoredSummaries.of(summaries, query, by), _checked_shards(shards)
     epoch = _epoch_of(query)
     parcels = stored.parcels(shard_ids(shards), epoch)
-    return _answers(parcels, shards, Answer(query, stored.keys, stored.time_type), epoch)
+    return _answers(parcels, shards, SparkAnswer.of(query, stored.keys, stored.time_type), epoch)
 
 
-def _plan(source: Source, answer: Answer, shards: int, policy: TimePolicy, warm: DataFrame | None = None) -> DataFrame:
+def _plan(
+    source: Source, answer: SparkAnswer, shards: int, policy: TimePolicy, warm: DataFrame | None = None
+) -> DataFrame:
     shards, query, streaming = _checked_shards(shards), answer.query, source.events.isStreaming
     settings.check(source.events.sparkSession, streaming=streaming)
     if streaming:
@@ -131,7 +143,7 @@ def _plan(source: Source, answer: Answer, shards: int, policy: TimePolicy, warm:
     return _answers(batch_columns(source).mapInArrow(level1, PARCELS), shards, answer, epoch)
 
 
-def _answers(parcels: DataFrame, shards: int, answer: Answer, epoch: int) -> DataFrame:
+def _answers(parcels: DataFrame, shards: int, answer: SparkAnswer, epoch: int) -> DataFrame:
     return _gathered(parcels, shards).mapInArrow(Level2(answer, epoch), answer.schema)
 
 

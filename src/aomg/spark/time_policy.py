@@ -17,8 +17,8 @@ from pyspark.sql import functions as f
 
 from aomg.errors import InputError
 from aomg.query import Query, duration_argument
-from aomg.spark.parcels import NEVER
 from aomg.suggestions import nearest
+from aomg.tables.rows import NEVER
 
 TimeBy = Literal["values", "events"]
 Integers = npt.NDArray[np.int64]

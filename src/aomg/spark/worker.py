@@ -1,21 +1,19 @@
-"""State that a Python worker of Spark reuses from task to task."""
+"""Prepares a Python worker of Spark for many tasks."""
 
 import gc
-from functools import cache, lru_cache
+from functools import cache
 
 from pyspark import TaskContext
 
-from aomg.core.keyed import KeyedWindows
 from aomg.query import Query
+from aomg.tables.keyed_windows import keyed_windows
 
 
-@lru_cache(maxsize=8)
-def keyed_windows(query: Query) -> KeyedWindows:
-    """The worker's Level 2 for a query, allocated once per process."""
-    windows = KeyedWindows(query)
+def prepare_worker(query: Query) -> None:
+    """Allocate Level 2 of a query, and exclude what is loaded from garbage collection, both once per process."""
+    keyed_windows(query)
     if TaskContext.get() is not None:
         freeze_loaded_objects()
-    return windows
 
 
 @cache

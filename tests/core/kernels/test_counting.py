@@ -63,7 +63,7 @@ def runs_of(kinds: dict) -> st.SearchStrategy[np.ndarray]:
 def counted(values: np.ndarray) -> tuple[OperatorState, dict[int, int]]:
     """Count values in one chunk; return the state, and the counts that a close would find."""
     state = OperatorState(Query(1, 1, guarantee=0.02))
-    count_open(state.words, state.table, values.view(np.int64), values.dtype == np.float64)
+    count_open(state.words, state.cells, state.table, values.view(np.int64), None, values.dtype == np.float64)
     codes, numbers = state.open_pairs()
     return state, dict(zip(codes.tolist(), numbers.tolist(), strict=True))
 
@@ -106,7 +106,7 @@ def test_a_chunk_is_counted_as_its_values_one_by_one(kind):
     _, counts = counted(values)
     single = OperatorState(Query(1, 1, guarantee=0.02))
     for value in values:
-        count_open(single.words, single.table, np.array([value]).view(np.int64), kind is np.float64)
+        count_open(single.words, single.cells, single.table, np.array([value]).view(np.int64), None, kind is np.float64)
     assert single.open_pairs()[0].tolist() == list(counts) and single.open_pairs()[1].tolist() == list(counts.values())
     assert sum(counts.values()) == values.size
 

@@ -91,10 +91,10 @@ def test_the_findings_name_the_worst_window_that_the_table_has(outcome):
 def found_with(kept, worst):
     """Findings in which the envelope's interval and worst error are told, and the rest is alike."""
     one = {
-        "windows": 2,
+        "windows": 4,
         "value_error": [1.0] * 4,
         "worst_value_error": [1.5] * 4,
-        "methods": [{"exact": 1, "mean": 1}] * 4,
+        "methods": [{"exact": 1, "certified": 2, "mean": 1}] * 4,
         "intervals": [2] * 4,
         "intervals_kept": [2] * 4,
         "interval_width": [3.0] * 4,
@@ -109,7 +109,7 @@ def found_with(kept, worst):
 def test_an_interval_that_misses_the_exact_value_is_told():
     outcome = EXPERIMENT.outcome(found_with(1, 1.0), TINY, of_stream("normal"))
     assert any("must never happen: Normal, with envelope: 7 of 8" in finding for finding in outcome.findings)
-    assert outcome.tables[1].rows[0][7:] == ["7 of 8", 50.0]
+    assert outcome.tables[1].rows[0][7:] == ["7 of 8", 75.0]
 
 
 def test_where_the_envelope_does_worse_it_is_told():

@@ -127,3 +127,16 @@ def test_labels_that_are_not_named_and_rows_without_labels_are_read_too(tmp_path
     assert read(tmp_path)["labels"].to_pylist() == [[], ["1"]]
     with pytest.raises(ResultsError, match="no result has a label 'podset'; there are none"):
         read(tmp_path, labels={"podset": "1"})
+
+
+def test_what_earlier_versions_called_exact_is_certified_unless_its_ends_are_equal(tmp_path):
+    estimates = [
+        {"name": "p50", "value": 500.0, "low": 500.0, "high": 500.0, "method": "exact"},
+        {"name": "p99", "value": 1224.7, "low": 1220.0, "high": 1229.0, "method": "exact"},
+        {"name": "below_500", "value": 0.5, "low": 0.5, "high": 0.5, "method": None},
+    ]
+    ParquetSink(tmp_path, NAMES).write(1, table(row(estimates=estimates), row(("2",))))
+    first, second = read(tmp_path, "inbound").to_pylist()
+    assert [part["method"] for part in first["estimates"]] == ["exact", "certified", None]
+    assert [{**part, "method": None} for part in first["estimates"]] == [{**part, "method": None} for part in estimates]
+    assert [part["method"] for part in second["estimates"]] == ["band", "band"]

@@ -58,6 +58,24 @@ def test_a_column_of_text_is_no_value(tmp_path: Path) -> None:
         inspect(configured(tmp_path, rtt_us=["many"]))
 
 
+@pytest.mark.parametrize("kind", [pa.decimal128(16, 2), pa.decimal128(38, 16), pa.uint64()], ids=str)
+def test_numbers_that_a_double_would_round_are_no_value(tmp_path: Path, kind: pa.DataType) -> None:
+    with pytest.raises(ConfigError, match=r"line 4: .*'rtt_us' has the type (decimal128|uint64).*would round; write"):
+        inspect(configured(tmp_path, rtt_us=pa.array([1], pa.int32()).cast(kind)))
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(15, 2), pa.uint32(), pa.float32()], ids=str)
+def test_numbers_that_a_double_holds_are_values(tmp_path: Path, kind: pa.DataType) -> None:
+    inspect(configured(tmp_path, rtt_us=pa.array([1], pa.int8()).cast(kind)))
+
+
+def test_times_may_be_numbers_of_any_size(tmp_path: Path) -> None:
+    wide = pa.array([1], pa.int8()).cast(pa.decimal128(38, 6))
+    inspect(configured(tmp_path, source="parquet: in/, time_format: epoch_s", ts=wide))
+    with pytest.raises(ConfigError, match="'ts' has numbers; set time_format"):
+        inspect(configured(tmp_path, ts=wide))
+
+
 def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:
     config = configured(tmp_path)
     (tmp_path / "in" / "b.parquet").write_bytes(b"PAR1 this is none")

@@ -8,15 +8,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import types as t
 
 from aomg import FewK, Query
 from aomg.core.keyed import TALLY
 from aomg.core.tally import tally
-from aomg.spark.level2 import Answer, slide
-from aomg.spark.parcels import content_table
 from aomg.spark.stream.summaries import LiveSummaries, read_tables
-from aomg.spark.worker import keyed_windows
+from aomg.tables.keyed_windows import keyed_windows
+from aomg.tables.level2 import Answer, slide
+from aomg.tables.rows import content_table
 
 DAY = Query("24 minutes", "1 minute", thresholds=(300.0,), few_k=FewK(high=0.5))
 QUERIES = {
@@ -78,7 +77,7 @@ def tallies(query: Query, keys: np.ndarray, numbers: np.ndarray, values: np.ndar
 def stepwise(query: Query, rows: pa.Table, ends: list[int]) -> tuple[pa.Table, Store, list[int]]:
     """What a shard answers that closes up to one end after the other, and how many entries each step read."""
     store = Store()
-    live, answer = LiveSummaries(store, query), Answer(query, (t.StructField("k", t.LongType()),), t.TimestampType())
+    live, answer = LiveSummaries(store, query), Answer(query, ("k",), pa.timestamp("us", tz="UTC"))
     answers, reads, closed_to = [], [], -(1 << 62)
     numbers = np.asarray(rows["number"])
     for entry, end in enumerate(ends):

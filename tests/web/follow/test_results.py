@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from web.monitor_files import DAY, NOON, monitor_files
-from web.stored_rows import MINUTE, contents, contents_of_rows, row, table
+from web.stored_rows import MINUTE, contents, contents_of_rows, row, table, word
 
 from aomg.monitor.results.reader import read
 from aomg.monitor.sinks.compaction import compact
@@ -197,7 +197,7 @@ def test_queries_that_share_files_keep_their_own_columns(queries, batches, rows,
         assert set(snapshot) == {*queries, "z"}
         for query, requested in queries.items():
             own = [one for one in written if one["query"] == query]
-            methods = {part["method"] or "" for one in own for part in one["estimates"]}
+            methods = {word(**part) for one in own for part in one["estimates"]}
             assert snapshot[query].estimates == in_order(requested["estimates"])
             assert set(snapshot[query].methods) - {""} == methods - {""}
             assert snapshot[query].keys.names == requested["labels"]

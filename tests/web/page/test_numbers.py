@@ -120,8 +120,9 @@ def test_no_unit_leaves_the_interval(call):
         text, _, name = texts["value"].partition("\xa0")
         own = NANOSECONDS.get(unit)
         scale = (100, 1) if unit == "share" else (1, 1) if own is None else (own, STEPS[name])
-        if texts["interval"] == "exact":
-            assert high - low <= 2.2e-6 * max(abs(low), abs(high))
+        assert (texts["interval"] == "exact") == (low == high)
+        if texts["interval"] in ("", "exact"):
+            assert high - low <= 1e-14 * max(abs(low), abs(high))
             assert_inside(value, value, value, (text, text, text), scale)
         else:
             assert_inside(value, low, high, (text, *texts["interval"].split("..")), scale)
@@ -142,25 +143,35 @@ def test_one_number_is_exact_whatever_its_digits_are_however_it_is_rounded_to_be
     ends = list(zip(response["values"], response["low"], response["high"], strict=True))
     assert len(ends) == len(rows)
     assert any(low < high for _, low, high in ends)
-    texts = call("estimate", [[*one, None] for one in ends])
+    assert set(response["methods"]) == {"exact"}
+    texts = call("estimate", [[*one, None, "exact"] for one in ends])
     assert {one["interval"] for one in texts} == {"exact"}
     assert [float(number(one["value"])) for one in texts] == numbers
     assert set(call("width", [[(high - low) / value] for value, low, high in ends])) == {"0\xa0%"}
     assert call("estimate", [[500.0, 499.99, 500.01, "us"]]) == [{"value": "500.0\xa0µs", "interval": "499.9..500.1"}]
 
 
-SURFACES = """async () => {
+def test_a_number_with_all_digits_that_are_shown_is_not_exact_unless_its_ends_are_equal(call):
+    narrow = [(1224.7125, 1224.712, 1224.713, None, method) for method in ("certified", "band", "", None)]
+    texts = call("estimate", [*narrow, (0.98812345, 0.9881234, 0.9881235, "share", "")])
+    assert [one["interval"] for one in texts] == [*["1,224.712..1,224.713"] * 4, "98.81234..98.81235"]
+    rounded_outward = call("estimate", [[1 / 3, np.nextafter(1 / 3, 0), np.nextafter(1 / 3, 1)]])
+    assert rounded_outward == [{"value": "0.3333333", "interval": ""}]
+    assert call("width", [[8e-7], [8e-7, False]]) == ["0\xa0%", "<0.01\xa0%"]
+
+
+SURFACES = """async ([value, low, high, method]) => {
   const named = (file) => import(`/static/${file}.js`);
   const [{keyRow}, {keyTable}, {keyCards}, {tipContent}, {alertCard}] = await Promise.all(
     ["overview/row", "key/table", "key/cards", "key/tip", "alerts/card"].map(named));
-  const numbers = {values: [1936], low: [1930], high: [1939], methods: ["band"]};
+  const numbers = {values: [value], low: [low], high: [high], methods: [method]};
   const estimate = {name: "p99", title: "p99", quantile: 0.99, ...numbers};
   const data = {estimates: [estimate], ends: ["2026-11-16T12:00:00Z"], counts: [10], bursts: [false]};
   const unit = () => "us";
 
   const rows = keyRow({unit: "us", estimates: [estimate]}, () => "/key", () => false);
   const row = rows.make();
-  const estimates = {value: 1936, low: 1930, high: 1939, method: "band"};
+  const estimates = {value, low, high, method};
   rows.fill(row, {key: {podset: "6"}, spark: [], estimates: {p99: estimates}, width: 0.005, count: 10, alert: null});
 
   const table = keyTable();
@@ -168,7 +179,7 @@ SURFACES = """async () => {
   table.show(data, unit);
 
   const options = {hidden: new Set(), styles: {p99: {number: 0, dash: "solid", width: 2}}, unitOf: unit};
-  const quantities = {"inbound.p99": [1930, 1936, 1939]};
+  const quantities = {"inbound.p99": [low, value, high]};
   const alert = {state: "firing", rule: "Slow", quantities, units: {"inbound.p99": "us"}};
   const text = (...nodes) => {
     const all = document.createElement("div");
@@ -189,12 +200,22 @@ SURFACES = """async () => {
 
 def test_no_part_of_the_page_shows_a_value_outside_of_its_interval(page):
     """It was 1.94 ms over 1.930..1.939."""
-    message = page.evaluate(SURFACES)
+    message = page.evaluate(SURFACES, [1936, 1930, 1939, "band"])
     assert len(message) == 5
     for place, text in message.items():
         result = re.search(r"(\d[\d.]*)\xa0ms.*?(\d+\.\d+)\.\.(\d+\.\d+)", text)
         assert result is not None, (place, text)
         assert result.groups() == ("1.936", "1.930", "1.939"), place
+
+
+def test_no_part_of_the_page_calls_a_certified_value_exact(page):
+    message = page.evaluate(SURFACES, [1224.7125, 1224.712, 1224.713, "certified"])
+    assert len(message) == 5
+    for place, text in message.items():
+        assert "1.224712..1.224713" in text and "exact" not in text, place
+    message = page.evaluate(SURFACES, [1225, 1225, 1225, "exact"])
+    for place, text in message.items():
+        assert "1.225\xa0ms" in text and text.count("exact") == 1 and "certified" not in text, place
 
 
 def test_a_value_without_its_interval_keeps_its_digits(call):

@@ -142,8 +142,8 @@ def test_bursts_methods_and_counts_are_in_the_picture(open_view, monitor):
     highest = result["traces"]["line p99_9"]
     assert len(result["traces"]["burst"]["x"]) == 8
     assert result["traces"]["burst"]["x"] == highest["x"][-8:] and result["traces"]["burst"]["y"] == highest["y"][-8:]
-    assert {"method exact", "method band", "method envelope"} <= set(result["metas"])
-    assert {"exact", "band", "envelope"} == set(page.locator(".methods b").all_inner_texts())
+    assert {"method exact", "method certified", "method band", "method envelope"} <= set(result["metas"])
+    assert {"exact", "certified", "band", "envelope"} == set(page.locator(".methods b").all_inner_texts())
     assert all(11_000 <= count < 13_000 for count in result["traces"]["count"]["y"])
     assert page.locator("h1 .mark").all_inner_texts() == ["firing", "burst"]
     assert "TailAgainstMedian" in page.locator(".active").inner_text()

@@ -155,7 +155,7 @@ def test_what_is_told_of_a_key_has_names_methods_limits_and_alerts():
                 "values": [0, 0],
                 "low": [0, 0],
                 "high": [0.5, 0.5],
-                "methods": ["exact"] * 2,
+                "methods": ["certified"] * 2,
             },
         ],
         "limits": limits,

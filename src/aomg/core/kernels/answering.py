@@ -31,6 +31,7 @@ from aomg.core.kernels.registers import (
     LIVE_WITH_INTEGERS,
     LIVE_WITH_REALS,
     METHOD_BAND,
+    METHOD_CERTIFIED,
     METHOD_ENVELOPE,
     METHOD_EXACT,
     METHOD_MEAN,
@@ -223,15 +224,17 @@ def compute_result(state, number, out):
                 number = state[base + slot]
                 rank = over - higher
                 value, low, high = _known_value(state, (bucket << 4) | slot, base + slot, number, rank, domain)
-                method = METHOD_EXACT
+                method = METHOD_CERTIFIED
             else:
                 value = _partly_known_value(state, bucket, total, known, over, domain, bounds)
                 lowest, highest = max(lowest, bounds[0]), min(highest, bounds[1])
-                method = METHOD_EXACT if lowest == highest else (METHOD_BAND if known else METHOD_ENVELOPE)
+                method = METHOD_CERTIFIED if lowest == highest else (METHOD_BAND if known else METHOD_ENVELOPE)
                 low, _ = interval(state, lowest, domain)
                 _, high = interval(state, highest, domain)
             low, high = max(low, minimum), min(high, maximum)
             value = within(value, low, high, guarantee)
+            if low == high:
+                method = METHOD_EXACT
         else:
             low, _ = interval(state, lowest, domain)
             _, high = interval(state, highest, domain)

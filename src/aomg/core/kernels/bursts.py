@@ -22,7 +22,7 @@ import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.exceedances import compare_exceedances
-from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, FOLD_WIDTH, fold_side
+from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, FOLD_WIDTH, fold_cells, fold_side
 from aomg.core.kernels.lanes import row_wins
 from aomg.core.kernels.ranks import tail_depth
 from aomg.core.kernels.registers import (
@@ -55,11 +55,11 @@ DEPTH_WIDTH = 7  # phi as a fraction, and for the last two counts: how deep to l
 
 
 @compiled
-def _cut_row_wins(halves, x, y, skip_x, skip_y):
+def _cut_row_wins(cells, x, y, skip_x, skip_y):
     """As row_wins, without the lowest `skip_x` values of x and `skip_y` of y."""
     won, below = np.int64(0), np.int64(0)
     for k in range(16):
-        a, b = np.int64(halves[x + k]), np.int64(halves[y + k])
+        a, b = np.int64(cells[x + k]), np.int64(cells[y + k])
         skipped = min(a, max(skip_x, 0))
         skip_x -= skipped
         a -= skipped
@@ -86,7 +86,7 @@ def _tail_limit(state, depth, new_count, old_count):
 
 
 @inlined
-def _score(state, halves, depth, new_count, old_count):
+def _score(state, cells, depth, new_count, old_count):
     """Mean of sign(x - y) over all pairs of the two tails at one depth."""
     entry = state[AT_DEPTH] + DEPTH_WIDTH * depth
     top_new, top_old = state[entry + 4], state[entry + 5]
@@ -97,6 +97,7 @@ def _score(state, halves, depth, new_count, old_count):
     old_side = state[AT_FOLD] + (1 - state[ROWS_SIDE]) * FOLD_WIDTH * half
     ids, sums = rows + FOLD_ID * half, rows + FOLD_SUM * half
     old_ids, old_sums = old_side + FOLD_ID * half, old_side + FOLD_SUM * half
+    new_cells, old_cells = fold_cells(state, state[ROWS_SIDE]), fold_cells(state, 1 - state[ROWS_SIDE])
     skip_new, skip_old = new_count - top_new, old_count - top_old
     i, j = 0, 0
     below, won = np.int64(0), np.int64(0)
@@ -117,11 +118,11 @@ def _score(state, halves, depth, new_count, old_count):
             continue
         won += 2 * below * (state[sums + i] - skip_new)
         if old_super == new_super:
-            x, y = 2 * rows + 16 * i, 2 * old_side + 16 * j
+            x, y = new_cells + 16 * i, old_cells + 16 * j
             if skip_new | skip_old:
-                level, passed = _cut_row_wins(halves, x, y, skip_new, skip_old)
+                level, passed = _cut_row_wins(cells, x, y, skip_new, skip_old)
             else:
-                level, passed = row_wins(halves, x, y)
+                level, passed = row_wins(cells, x, y)
             won += level
             below += passed
             skip_old = np.int64(0)
@@ -132,7 +133,7 @@ def _score(state, halves, depth, new_count, old_count):
 
 
 @inlined
-def compare_tails(state, halves, new_count, old_count):
+def compare_tails(state, cells, new_count, old_count):
     """Compare the newest sub-window with the one before, from envelope counts.
 
     Sets FLAG to +1 (larger than chance explains), -1 (smaller) or 0, and SCORE to the largest score. The score of a
@@ -141,7 +142,7 @@ def compare_tails(state, halves, new_count, old_count):
     any_short = False
     for depth in range(state[DEPTHS]):
         any_short |= _tail_limit(state, depth, new_count, old_count) >= 1.0
-    flag = compare_exceedances(state, halves, new_count, old_count) if any_short else 0
+    flag = compare_exceedances(state, cells, new_count, old_count) if any_short else 0
     has_exceedances = flag != 0
     best, compared = -1.0, False
     for depth in range(state[DEPTHS]):
@@ -149,7 +150,7 @@ def compare_tails(state, halves, new_count, old_count):
         if limit >= 1.0 and not has_exceedances:
             continue
         compared = True
-        score = _score(state, halves, depth, new_count, old_count)
+        score = _score(state, cells, depth, new_count, old_count)
         best = max(best, score)
         if score > limit:
             flag = 1

@@ -16,8 +16,19 @@ from aomg.core.kernels.code_lists import (
     write_list,
 )
 from aomg.core.kernels.codes import place_of
-from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, clear_counts, fold_open, fold_side, touched_supers
-from aomg.core.kernels.lanes import add_halves, filled_mask, find_upwards, lowest_bit
+from aomg.core.kernels.folds import (
+    FOLD_ID,
+    FOLD_SUM,
+    MOST_NARROW,
+    clear_counts,
+    fold_cells,
+    fold_open,
+    fold_side,
+    scale_fold,
+    touched_supers,
+)
+from aomg.core.kernels.heads import ROWS_WEIGHTED
+from aomg.core.kernels.lanes import add_cells, filled_mask, find_upwards, lowest_bit
 from aomg.core.kernels.ranks import PHI_COLUMN, PHI_REACH, PHI_WIDTH, open_rank
 from aomg.core.kernels.registers import (
     ADD,
@@ -47,10 +58,11 @@ from aomg.core.kernels.registers import (
     OPEN_MINIMUM,
     QUANTILES,
     ROWS_SIDE,
+    SURPLUS,
     THRESHOLDS,
     YES,
 )
-from aomg.core.kernels.rows import SPARSE_FROM, write_band_counts, write_counts
+from aomg.core.kernels.rows import LONGEST_ROW, LONGEST_WIDE_ROW, SPARSE_FROM, write_band_counts, write_counts
 from aomg.core.kernels.sortable import bits_of, double_of_key
 
 
@@ -59,27 +71,29 @@ def summary_room(state):
     """Bytes that are enough for the summary of the open sub-window."""
     if state[LISTS_CODES] and state[FILLED] <= ALWAYS_LISTED:
         return (LIST_HEAD_ROOM + PAIR_ROOM * state[FILLED] + 7) & ~7
-    fixed = 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]) + 16
-    return fixed + max(touched_supers(state) * (70 + 16 * 70), LIST_HEAD_ROOM + PAIR_ROOM * ALWAYS_LISTED)
+    fixed = 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]) + 24
+    row = LONGEST_ROW if state[FILLED] <= MOST_NARROW else LONGEST_WIDE_ROW
+    return fixed + max(touched_supers(state) * 17 * row, LIST_HEAD_ROOM + PAIR_ROOM * ALWAYS_LISTED)
 
 
 @compiled
-def _close_list(state, halves, counts, ring, words, start, number, folded, entering):
+def _close_list(state, cells, ring, words, start, number, folded, entering):
     """Write the folded sub-window as a list of codes, and clear its counts; returns the length in bytes."""
-    count, domain = state[FILLED], state[OPEN_DOMAIN]
-    pairs = list_open_pairs(state, halves, counts, folded)
+    count, domain, surplus = state[FILLED], state[OPEN_DOMAIN], state[SURPLUS]
+    pairs = list_open_pairs(state, cells, folded)
     minimum, maximum = bits_of(double_of_key(state[OPEN_MINIMUM])), bits_of(double_of_key(state[OPEN_MAXIMUM]))
-    length = write_list(state, ring, words, start, number, count, minimum, maximum, domain, pairs)
+    length = write_list(state, ring, words, start, number, count, minimum, maximum, domain, surplus, pairs)
     if entering:
         end_pairs(state, pairs)
         derive_head(state, words, start, pairs, YES)
         shift_list(state, pairs, count, ADD, NO)
-    clear_counts(state, folded)
+    scale_fold(state, cells, folded, count, surplus)
+    clear_counts(state, cells, folded)
     return length
 
 
 @compiled
-def close_dense(state, halves, counts, ring, words, start, number, entering):
+def close_dense(state, cells, ring, words, start, number, entering):
     """ComputeResult of Level 1: write the open sub-window's summary at `start` and clear its counts.
 
     Pure: a function of the counts, the number and the query. Returns the length in bytes. `entering` adds it to the
@@ -89,13 +103,14 @@ def close_dense(state, halves, counts, ring, words, start, number, entering):
     at_total, at_super_total, at_fine = state[AT_TOTAL], state[AT_SUPER_TOTAL], state[AT_FINE]
     count = state[FILLED]
     state[ROWS_SIDE] ^= 1
-    folded = fold_open(state, halves)
+    folded = fold_open(state, cells)
     state[NEWEST_ROWS + state[ROWS_SIDE]] = folded
-    if state[LISTS_CODES] and is_few(state, halves, folded, count):
-        return _close_list(state, halves, counts, ring, words, start, number, folded, entering)
+    if state[LISTS_CODES] and is_few(state, cells, folded, count):
+        return _close_list(state, cells, ring, words, start, number, folded, entering)
     side = fold_side(state)
     ids, super_sums = side + FOLD_ID * state[HALF_PLACES], side + FOLD_SUM * state[HALF_PLACES]
-    sums = halves[2 * side : 2 * side + folded * 16]
+    totals = fold_cells(state, state[ROWS_SIDE])
+    sums = cells[totals : totals + folded * 16]
     size = HEAD_WORDS + quantiles + 2 * thresholds
     head = words[start >> 3 : (start >> 3) + size]
     head[HEAD_NUMBER] = number
@@ -115,7 +130,7 @@ def close_dense(state, halves, counts, ring, words, start, number, entering):
             before = super_
             if entering:
                 place = place_of(state, super_)
-                add_halves(state, at_total + place * 16, sums, 16 * i)
+                add_cells(state, at_total + place * 16, sums, 16 * i)
                 if state[at_super_total + place] == 0:
                     activate_super(state, super_)
                 state[at_super_total + place] += state[super_sums + i]
@@ -135,7 +150,7 @@ def close_dense(state, halves, counts, ring, words, start, number, entering):
         bucket, under = find_upwards(sums, 16 * i, rank - below)
         under += below
         super_ = state[ids + i]
-        slot, _ = find_upwards(counts, place_of(state, super_) * 256 + 16 * bucket, rank - under)
+        slot, _ = find_upwards(cells, place_of(state, super_) * 256 + 16 * bucket, rank - under)
         head[HEAD_WORDS + state[phi + PHI_COLUMN]] = ((super_ << 8) | (bucket << 4) | slot) * BOTH_CODES
         if not has_envelope:
             continue
@@ -162,14 +177,14 @@ def close_dense(state, halves, counts, ring, words, start, number, entering):
             if j == last >> 4:
                 filled &= 0xFFFF >> (15 - (last & 15))
             super_ = state[ids + j]
-            cells = place_of(state, super_) * 256
+            first_cell = place_of(state, super_) * 256
             while filled != 0:
                 b = lowest_bit(filled)
                 filled &= filled - 1
                 where = (super_ << 4) | b
-                end = write_band_counts(ring, end, where - band_before, counts, cells + 16 * b, sparse)
+                end = write_band_counts(ring, end, where - band_before, cells, first_cell + 16 * b, sparse)
                 if entering:
-                    add_halves(state, at_fine + cells + 16 * b, counts, cells + 16 * b)
+                    add_cells(state, at_fine + first_cell + 16 * b, cells, first_cell + 16 * b)
                 band_before = where
                 band_rows += 1
         kept_to = max(kept_to, last)
@@ -184,16 +199,22 @@ def close_dense(state, halves, counts, ring, words, start, number, entering):
             elif super_ == code >> 8:
                 first = place_of(state, super_) * 256
                 for within_super in range(code & 255):
-                    under += counts[first + within_super]
-                inside = np.int64(counts[first + (code & 255)])
+                    under += cells[first + within_super]
+                inside = np.int64(cells[first + (code & 255)])
         head[HEAD_WORDS + quantiles + 2 * t] = under
         head[HEAD_WORDS + quantiles + 2 * t + 1] = inside
 
     while (end - start) & 7:
         ring[end] = 0
         end += 1
-    head[HEAD_LENGTH] = (end - start) | (state[OPEN_DOMAIN] << DOMAIN_SHIFT)
+    weighted = np.int64(0)
+    if state[SURPLUS] > 0:
+        words[end >> 3] = state[SURPLUS]
+        end += 8
+        weighted = ROWS_WEIGHTED
+    head[HEAD_LENGTH] = (end - start) | (state[OPEN_DOMAIN] << DOMAIN_SHIFT) | weighted
     head[HEAD_ROWS] = envelope_rows | (np.int64(band_rows) << 32)
     head[HEAD_FINE] = 0
-    clear_counts(state, folded)
+    scale_fold(state, cells, folded, count, state[SURPLUS])
+    clear_counts(state, cells, folded)
     return end - start

@@ -12,8 +12,18 @@ import numpy as np
 from aomg.core.kernels._compile import compiled, copied, inlined
 from aomg.core.kernels.active_supers import activate_super, deactivate_super
 from aomg.core.kernels.codes import place_of
-from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, fold_side
-from aomg.core.kernels.heads import count_of, head_word, length_of, list_domain, list_head, list_maximum, list_words
+from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, fold_cells, fold_side, scaled
+from aomg.core.kernels.heads import (
+    LIST_COUNT_MASK,
+    WEIGHTED,
+    count_of,
+    head_word,
+    length_of,
+    list_domain,
+    list_head,
+    list_maximum,
+    list_words,
+)
 from aomg.core.kernels.lanes import count_bits, filled_mask, lowest_bit
 from aomg.core.kernels.ranks import PHI_COLUMN, PHI_REACH, PHI_WIDTH, open_rank
 from aomg.core.kernels.registers import (
@@ -46,7 +56,7 @@ from aomg.core.kernels.varints import get_number, put_number
 MOST_PAIRS = 1024  # of a list
 ALWAYS_LISTED = 256  # events that are a list, whatever they are
 LISTED_PER_SUPER = 32  # events a super, up to which a list takes less than rows
-LIST_HEAD_ROOM, PAIR_ROOM = 40, 9  # bytes that are enough for the head with padding, and for a pair
+LIST_HEAD_ROOM, PAIR_ROOM = 48, 9  # bytes that are enough for the head with padding, and for a pair
 
 
 @copied
@@ -71,36 +81,38 @@ def few_events(supers, count):
 
 
 @inlined
-def is_few(state, halves, folded, count):
+def is_few(state, cells, folded, count):
     """Whether the folded sub-window has so few codes that a list is smaller: by its events, or by its buckets."""
     if few_events(folded, count):
         return True
-    side, buckets = 2 * fold_side(state), np.int64(0)
+    if count > LIST_COUNT_MASK:
+        return False
+    totals, buckets = fold_cells(state, state[ROWS_SIDE]), np.int64(0)
     for i in range(folded):
-        buckets += count_bits(filled_mask(halves, side + 16 * i))
+        buckets += count_bits(filled_mask(cells, totals + 16 * i))
         if buckets * 16 > ALWAYS_LISTED:
             return False
     return True
 
 
 @inlined
-def list_open_pairs(state, halves, counts, folded):
+def list_open_pairs(state, cells, folded):
     """List the pairs of the folded sub-window; returns how many."""
     codes, numbers = _codes(state), _numbers(state)
     ids = fold_side(state) + FOLD_ID * state[HALF_PLACES]
     pairs = 0
     for i in range(folded):
         super_ = state[ids + i]
-        cells = place_of(state, super_) * 256
+        place = place_of(state, super_)
         for part in range(0, 256, 64):  # four buckets at a time: fewer loops of unknown length
-            first = cells + part
-            filled = filled_mask(counts, first) | (filled_mask(counts, first + 16) << 16)
-            filled |= (filled_mask(counts, first + 32) << 32) | (filled_mask(counts, first + 48) << 48)
+            first = 256 * place + part
+            filled = filled_mask(cells, first) | (filled_mask(cells, first + 16) << 16)
+            filled |= (filled_mask(cells, first + 32) << 32) | (filled_mask(cells, first + 48) << 48)
             while filled != 0:
                 cell = lowest_bit(filled)
                 filled &= filled - 1
                 codes[pairs] = (super_ << 8) | (part + cell)
-                numbers[pairs] = counts[first + cell]
+                numbers[pairs] = cells[first + cell]
                 pairs += 1
     return pairs
 
@@ -114,7 +126,7 @@ def add_pair(state, pairs, code, number):
 
 
 @compiled
-def write_list(state, ring, words, start, number, count, minimum, maximum, domain, pairs):
+def write_list(state, ring, words, start, number, count, minimum, maximum, domain, surplus, pairs):
     """Write the pairs in the state as a summary at `start`; `minimum` and `maximum` are bits. Returns its length."""
     codes, numbers = _codes(state), _numbers(state)
     head = start >> 3
@@ -142,7 +154,10 @@ def write_list(state, ring, words, start, number, count, minimum, maximum, domai
     while (end - start) & 7:
         ring[end] = 0
         end += 1
-    words[head + HEAD_COUNT] = list_head(count, end - start, domain, one_value)
+    if surplus > 0:
+        words[end >> 3] = surplus
+        end += 8
+    words[head + HEAD_COUNT] = list_head(count, end - start, domain, one_value, surplus > 0)
     return end - start
 
 
@@ -209,10 +224,15 @@ def list_is_sound(record, supers):
             return False
         rest, where = get_number(record, where)
         total += rest + 1
+    end = record.size
+    if words[HEAD_COUNT] & WEIGHTED:
+        end -= 8
+        if where > end or not 0 < words[end >> 3] < total:
+            return False
     padding = np.uint8(0)
-    for k in range(where, record.size):
+    for k in range(where, end):
         padding |= record[k]
-    return code < supers * 256 and total == count_of(words, 0) and record.size - where < 8 and padding == 0
+    return code < supers * 256 and total == count_of(words, 0) and end - where < 8 and padding == 0
 
 
 @inlined
@@ -328,19 +348,23 @@ def shift_list(state, pairs, count, sign, everything):
 
 
 @compiled
-def unfold_list(state, halves, pairs):
-    """Restore the newest bucket totals from the pairs in the state."""
+def unfold_list(state, cells, pairs, share):
+    """Restore the newest bucket totals from the pairs in the state, each unit of weight as `share` events."""
     codes, numbers = _codes(state), _numbers(state)
     side, half = fold_side(state), state[HALF_PLACES]
-    rows = 0
+    totals = fold_cells(state, state[ROWS_SIDE])
+    rows, weight = 0, np.int64(0)
     for i in range(pairs):
         super_ = codes[i] >> 8
+        below = scaled(weight, share)
+        weight += numbers[i]
+        events = scaled(weight, share) - below
         if rows == 0 or state[side + FOLD_ID * half + rows - 1] != super_:
             for k in range(16):
-                halves[2 * side + 16 * rows + k] = 0
+                cells[totals + 16 * rows + k] = 0
             state[side + FOLD_ID * half + rows] = super_
             state[side + FOLD_SUM * half + rows] = 0
             rows += 1
-        halves[2 * side + 16 * (rows - 1) + ((codes[i] >> 4) & 15)] += numbers[i]
-        state[side + FOLD_SUM * half + rows - 1] += numbers[i]
+        cells[totals + 16 * (rows - 1) + ((codes[i] >> 4) & 15)] += events
+        state[side + FOLD_SUM * half + rows - 1] += events
     state[NEWEST_ROWS + state[ROWS_SIDE]] = rows

@@ -34,6 +34,7 @@ from aomg.core.kernels.registers import (
     REALS,
     REFUSED,
     SUPERS_PER_DECADE,
+    SURPLUS,
     ZERO_SUPER,
 )
 from aomg.core.kernels.sortable import SIGN_BIT, U64, double_of, high_product, key_of_double, round_down, round_up
@@ -59,7 +60,7 @@ FACTORS = np.array(
 @inlined
 def clear_open(state):
     """InitialState of Level 1: nothing counted yet."""
-    state[FILLED] = 0
+    state[FILLED] = state[SURPLUS] = 0
     state[OPEN_DOMAIN] = NOTHING
     state[NEGATIVE_FAR] = -1
     state[NEGATIVE_NEAR] = np.int64(2**62)
@@ -126,6 +127,13 @@ def _widen(low, high, minus_low, minus_high, magnitude, sign):
 #
 # They count values from `i` on as long as these are `first` to `last`, and return the next. Four values at a time, so
 # that their look-ups overlap; one comparison of each keeps minimum, maximum and the reach of the table together.
+# `weights` is None if every event counts once: Numba compiles that case without them.
+
+
+@inlined
+def _weight(weights, i):
+    """How many events the i-th one counts as."""
+    return np.int64(1) if weights is None else weights[i]
 
 
 @compiled
@@ -152,7 +160,7 @@ def _count_few(table, near, chunk, i, first, last):
 
 
 @compiled
-def _count_small(table, near, chunk, i, first, last):
+def _count_small(table, near, chunk, weights, i, first, last):
     """Count integers that have an entry of their own in the table."""
     small, span, end = table.view(np.uint16), last - first, U64(chunk.size)
     while i + U64(3) < end:
@@ -160,16 +168,16 @@ def _count_small(table, near, chunk, i, first, last):
         if (a - first > span) | (b - first > span) | (c - first > span) | (d - first > span):
             break
         j, k, m, n = small[a], small[b], small[c], small[d]
-        near[j] += 1
-        near[k] += 1
-        near[m] += 1
-        near[n] += 1
+        near[j] += _weight(weights, i)
+        near[k] += _weight(weights, i + U64(1))
+        near[m] += _weight(weights, i + U64(2))
+        near[n] += _weight(weights, i + U64(3))
         i += U64(4)
     return i
 
 
 @compiled
-def _count_divided(table, near, chunk, i, first, last, power):
+def _count_divided(table, near, chunk, weights, i, first, last, power):
     """Count integers that have an entry in the table when they are divided by 10^power."""
     small, span, end = table.view(np.uint16), last - first, U64(chunk.size)
     factor, shift = FACTORS[power], SHIFTS[power]
@@ -179,16 +187,16 @@ def _count_divided(table, near, chunk, i, first, last, power):
             break
         j, k = small[high_product(a, factor) >> shift], small[high_product(b, factor) >> shift]
         m, n = small[high_product(c, factor) >> shift], small[high_product(d, factor) >> shift]
-        near[j] += 1
-        near[k] += 1
-        near[m] += 1
-        near[n] += 1
+        near[j] += _weight(weights, i)
+        near[k] += _weight(weights, i + U64(1))
+        near[m] += _weight(weights, i + U64(2))
+        near[n] += _weight(weights, i + U64(3))
         i += U64(4)
     return i
 
 
 @compiled
-def _count_truncated(table, near, chunk, i, first, last):
+def _count_truncated(table, near, chunk, weights, i, first, last):
     """Count doubles of 100 or more whose integers have an entry in the table."""
     small, values, span, end = table.view(np.uint16), chunk.view(np.float64), last - first, U64(chunk.size)
     while i + U64(3) < end:
@@ -199,31 +207,31 @@ def _count_truncated(table, near, chunk, i, first, last):
         k = small[U64(np.int64(values[i + U64(1)]))]
         m = small[U64(np.int64(values[i + U64(2)]))]
         n = small[U64(np.int64(values[i + U64(3)]))]
-        near[j] += 1
-        near[k] += 1
-        near[m] += 1
-        near[n] += 1
+        near[j] += _weight(weights, i)
+        near[k] += _weight(weights, i + U64(1))
+        near[m] += _weight(weights, i + U64(2))
+        near[n] += _weight(weights, i + U64(3))
         i += U64(4)
     return i
 
 
 @compiled
-def _count_sliced(table, counts, chunk, i, first, last, stop, sign):
+def _count_sliced(table, cells, chunk, weights, i, first, last, stop, sign):
     """Count doubles by slices, at most up to `stop`; negative ones by their magnitudes, if `sign` is the sign bit."""
     flip = U64(255) if sign != U64(0) else U64(0)
-    cells, span = table.view(np.uint32), last - first
+    table_cells, span = table.view(np.uint32), last - first
     while i + U64(3) < stop:
         prefetch(chunk, np.int64(i + AHEAD))
         a, b = U64(chunk[i]) ^ sign, U64(chunk[i + U64(1)]) ^ sign
         c, d = U64(chunk[i + U64(2)]) ^ sign, U64(chunk[i + U64(3)]) ^ sign
         if (a - first > span) | (b - first > span) | (c - first > span) | (d - first > span):
             break
-        j, k = sliced_cell(table, cells, a) ^ flip, sliced_cell(table, cells, b) ^ flip
-        m, n = sliced_cell(table, cells, c) ^ flip, sliced_cell(table, cells, d) ^ flip
-        counts[j] += 1
-        counts[k] += 1
-        counts[m] += 1
-        counts[n] += 1
+        j, k = sliced_cell(table, table_cells, a) ^ flip, sliced_cell(table, table_cells, b) ^ flip
+        m, n = sliced_cell(table, table_cells, c) ^ flip, sliced_cell(table, table_cells, d) ^ flip
+        cells[j] += _weight(weights, i)
+        cells[k] += _weight(weights, i + U64(1))
+        cells[m] += _weight(weights, i + U64(2))
+        cells[n] += _weight(weights, i + U64(3))
         i += U64(4)
     return i
 
@@ -241,7 +249,7 @@ def _power_of(u):
 
 
 @compiled
-def _count_integers(state, table, counts, chunk):
+def _count_integers(state, table, cells, chunk, weights):
     """Accumulate integers.
 
     A fast loop takes as many as it can. Large integers are divided by a power of ten first, which leaves their digits.
@@ -257,23 +265,26 @@ def _count_integers(state, table, counts, chunk):
         least, most = LEAST[power], MOST[power]
         first, last = max(low, least), min(high, most)
         if first <= last:
-            near = counts[zero_cell(state) + power * state[SUPERS_PER_DECADE] * 256 :]
+            near = cells[zero_cell(state) + power * state[SUPERS_PER_DECADE] * 256 :]
             if power > 0:
-                i = _count_divided(table, near, chunk, i, first, last, power)
-            elif last - first < U64(8):
+                i = _count_divided(table, near, chunk, weights, i, first, last, power)
+            elif last - first < U64(8) and weights is None:
                 i = _count_few(table, near, chunk, i, first, last)
             else:
-                i = _count_small(table, near, chunk, i, first, last)
+                i = _count_small(table, near, chunk, weights, i, first, last)
         smallest, beyond = EMPTY, False
         for _ in range(min(U64(4), size - i)):
             sign = U64(chunk[i] >> 63)
             u = (U64(chunk[i]) ^ sign) - sign
+            weight = _weight(weights, i)
             i += U64(1)
+            if weight == 0:
+                continue
             smallest = min(smallest, u | sign)
             beyond |= (u & ~sign) - least > most - least
             low, high, minus_low, minus_high = _widen(low, high, minus_low, minus_high, u, sign)
             cell = U64(cell_of_integer(state, table, u))
-            counts[(cell ^ (U64(255) & sign)) + (mirror & sign)] += 1
+            cells[(cell ^ (U64(255) & sign)) + (mirror & sign)] += weight
         if beyond and smallest != EMPTY:
             power = _power_of(smallest)
     if low <= high:
@@ -290,13 +301,13 @@ def _count_integers(state, table, counts, chunk):
 
 
 @compiled
-def _count_doubles(state, table, counts, chunk):
+def _count_doubles(state, table, cells, chunk, weights):
     """Accumulate doubles; returns how many were refused (not finite).
 
     A fast loop takes as many as it can: `plain` ones have the code of their integer, which the table has. The next four
     values are taken one by one, and choose the loop: a single one that is not plain does not change it.
     """
-    near = counts[zero_cell(state) :]
+    near = cells[zero_cell(state) :]
     mirror = U64(state[HALF_PLACES] * 256)
     low, high = EMPTY, U64(0)
     minus_low, minus_high = EMPTY, U64(0)
@@ -308,33 +319,36 @@ def _count_doubles(state, table, counts, chunk):
         if chunk[i] < 0:
             first, last = max(minus_low, FIRST_BITS), min(minus_high, LAST_BITS)
             if first <= last:
-                i = _count_sliced(table, counts[mirror:], chunk, i, first, last, size, SIGN_BIT)
+                i = _count_sliced(table, cells[mirror:], chunk, weights, i, first, last, size, SIGN_BIT)
         elif plain:
             first, last = max(low, FIRST_PLAIN), min(high, LAST_PLAIN)
             if first <= last:
-                i = _count_truncated(table, near, chunk, i, first, last)
+                i = _count_truncated(table, near, chunk, weights, i, first, last)
         else:
             first, last, stop = max(low, FIRST_BITS), min(high, LAST_BITS), min(size, i + RUN)
             if first <= last:
-                i = _count_sliced(table, counts, chunk, i, first, last, stop, U64(0))
+                i = _count_sliced(table, cells, chunk, weights, i, first, last, stop, U64(0))
             if i == stop and i < size:
                 plain = U64(chunk[i]) - FIRST_PLAIN <= LAST_PLAIN - FIRST_PLAIN
                 continue
         beyond = 0
         for _ in range(min(U64(4), size - i)):
             negative, bits = chunk[i] < 0, U64(chunk[i]) & ~SIGN_BIT
+            weight = _weight(weights, i)
             i += U64(1)
+            if weight == 0:
+                continue
             beyond += bits - FIRST_PLAIN > LAST_PLAIN - FIRST_PLAIN
             if bits == U64(0):
-                zeros += 1
+                zeros += weight
             elif bits >= INFINITY:
                 refused += 1
             elif negative:
                 minus_low, minus_high = min(minus_low, bits), max(minus_high, bits)
-                counts[negative_cell(state, cell_of_magnitude(state, table, bits))] += 1
+                cells[negative_cell(state, cell_of_magnitude(state, table, bits))] += weight
             else:
                 low, high = min(low, bits), max(high, bits)
-                counts[cell_of_magnitude(state, table, bits)] += 1
+                cells[cell_of_magnitude(state, table, bits)] += weight
         plain = beyond < 2
     if low <= high:
         low_cell, high_cell = cell_of_magnitude(state, table, low), cell_of_magnitude(state, table, high)
@@ -345,27 +359,57 @@ def _count_doubles(state, table, counts, chunk):
         _note_range(state, -double_of(np.int64(minus_high)), -double_of(np.int64(minus_low)), low_cell, high_cell)
     if zeros > 0:
         _note_range(state, 0.0, 0.0, zero_cell(state), zero_cell(state))
-        counts[zero_cell(state)] += zeros
+        cells[zero_cell(state)] += zeros
     return refused
 
 
 @compiled
-def count_chunk(state, table, counts, chunk, real):
-    """Accumulate of Level 1: returns how many events were refused."""
-    refused = _count_doubles(state, table, counts, chunk) if real else _count_integers(state, table, counts, chunk)
-    if refused < chunk.size:
+def count_chunk(state, table, cells, chunk, weights, real):
+    """Accumulate of Level 1: returns how many events were refused. With weights all events must be finite.
+
+    An event of weight 0 is not counted at all: it does not even change the extremes.
+    """
+    if real:
+        refused = _count_doubles(state, table, cells, chunk, weights)
+    else:
+        refused = _count_integers(state, table, cells, chunk, weights)
+    events, total = chunk.size - refused, chunk.size - refused
+    if weights is not None:
+        events, total = weigh(weights)
+        state[SURPLUS] += total - events
+    if events > 0:
         note_domain(state, REALS if real else INTEGERS)
-    state[FILLED] += chunk.size - refused
+    state[FILLED] += total
     state[REFUSED] += refused
     return refused
 
 
 @compiled
-def add_pairs(state, counts, codes, numbers, domain, minimum, maximum):
+def weight_bits(weights):
+    """The bits that any of the weights has."""
+    bits = np.int64(0)
+    for i in range(weights.size):
+        bits |= weights[i]
+    return bits
+
+
+@inlined
+def weigh(weights):
+    """How many weights are not zero, and their sum."""
+    events, total = np.int64(0), np.int64(0)
+    for i in range(weights.size):
+        events += weights[i] != 0
+        total += weights[i]
+    return events, total
+
+
+@compiled
+def add_pairs(state, cells, codes, numbers, domain, minimum, maximum, surplus):
     """Accumulate of Level 1 from (dense code, count) pairs: counts of the same sub-window, made elsewhere."""
+    state[SURPLUS] += surplus
     for i in range(codes.size):
         cell = cell_of_code(state, codes[i])
-        counts[cell] += numbers[i]
+        cells[cell] += numbers[i]
         state[FILLED] += numbers[i]
         note_cell(state, cell)
     if codes.size > 0:
@@ -374,9 +418,10 @@ def add_pairs(state, counts, codes, numbers, domain, minimum, maximum):
 
 
 @compiled
-def note_open(state, domain, low, high, size):
+def note_open(state, domain, low, high, size, surplus):
     """Note that events wait for their sub-window to fill; low and high are their extremes, as sortable keys."""
     state[FILLED] += size
+    state[SURPLUS] += surplus
     state[OPEN_MINIMUM] = min(state[OPEN_MINIMUM], low)
     state[OPEN_MAXIMUM] = max(state[OPEN_MAXIMUM], high)
     note_domain(state, domain)

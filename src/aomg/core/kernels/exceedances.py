@@ -21,7 +21,7 @@ an upper bound of it, without powers, is small.
 import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
-from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, FOLD_WIDTH, fold_side
+from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, FOLD_WIDTH, fold_cells, fold_side
 from aomg.core.kernels.lanes import filled_mask, highest_bit
 from aomg.core.kernels.registers import AT_FOLD, HALF_PLACES, NEWEST_ROWS, NONE, ROWS_SIDE
 
@@ -61,7 +61,7 @@ def is_larger(above, rank, count, other_count):
 
 
 @compiled
-def compare_exceedances(state, halves, new_count, old_count):
+def compare_exceedances(state, cells, new_count, old_count):
     """Compare the newest sub-window with the one before: +1 if it is larger, -1 if it is smaller, 0 if neither.
 
     At most one of the two can be: if five new events are above the fourth largest old event, three old events at most
@@ -70,20 +70,21 @@ def compare_exceedances(state, halves, new_count, old_count):
     half = state[HALF_PLACES]
     new_side = fold_side(state)
     old_side = state[AT_FOLD] + (1 - state[ROWS_SIDE]) * FOLD_WIDTH * half
+    new_cells, old_cells = fold_cells(state, state[ROWS_SIDE]), fold_cells(state, 1 - state[ROWS_SIDE])
     new_row = state[NEWEST_ROWS + state[ROWS_SIDE]] - 1
     old_row = state[NEWEST_ROWS + 1 - state[ROWS_SIDE]] - 1
     news, olds = np.int64(0), np.int64(0)  # above the current bucket
     while (olds < LARGEST and old_row >= 0) or (news < LARGEST and new_row >= 0):
         new_super = state[new_side + FOLD_ID * half + new_row] if new_row >= 0 else NONE
         old_super = state[old_side + FOLD_ID * half + old_row] if old_row >= 0 else NONE
-        x, y = 2 * new_side + 16 * new_row, 2 * old_side + 16 * old_row
+        x, y = new_cells + 16 * new_row, old_cells + 16 * old_row
         both = new_super == old_super
-        buckets = filled_mask(halves, x) | filled_mask(halves, y) if both else np.int64(1)  # else all are as one
+        buckets = filled_mask(cells, x) | filled_mask(cells, y) if both else np.int64(1)  # else all are as one
         while buckets != 0:
             bucket = highest_bit(buckets)
             buckets ^= np.int64(1) << bucket
             if both:
-                new, old = np.int64(halves[x + bucket]), np.int64(halves[y + bucket])
+                new, old = np.int64(cells[x + bucket]), np.int64(cells[y + bucket])
             else:
                 new = state[new_side + FOLD_SUM * half + new_row] if new_super > old_super else np.int64(0)
                 old = state[old_side + FOLD_SUM * half + old_row] if old_super > new_super else np.int64(0)

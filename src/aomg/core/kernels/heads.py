@@ -1,19 +1,29 @@
 """Reads the head of a summary in either form: rows of counts, or a list of codes.
 
 The first word of both is the number. The second word of a list has its count, and above it the length in bytes, the
-domain and two flags; that of rows has the count alone.
+domain and three flags; that of rows has the count alone.
 """
 
 import numpy as np
 
 from aomg.core.kernels._compile import copied, inlined
-from aomg.core.kernels.registers import HEAD_COUNT, HEAD_LENGTH, HEAD_MAXIMUM, HEAD_MINIMUM, LENGTH_MASK
+from aomg.core.kernels.registers import (
+    DOMAIN_SHIFT,
+    HEAD_COUNT,
+    HEAD_FINE,
+    HEAD_LENGTH,
+    HEAD_MAXIMUM,
+    HEAD_MINIMUM,
+    LENGTH_MASK,
+)
 
 LIST_COUNT_MASK = np.int64(2**31 - 1)
 LIST_LENGTH_SHIFT, LIST_LENGTH_MASK = 32, np.int64(2**24 - 1)
 LIST_DOMAIN_SHIFT = 56
 LISTED, ONE_VALUE = np.int64(1 << 58), np.int64(1 << 59)  # flags: a list; its maximum is its minimum, and left out
-FLAGS_END = 60  # bits of this word from here on are zero
+WEIGHTED = np.int64(1 << 60)  # flag: its last word is the surplus, by how much its weight exceeds its number of events
+FLAGS_END = 61  # bits of this word from here on are zero
+ROWS_WEIGHTED = np.int64(1 << 40)  # the same flag of rows, beside their length; their last word before the fine part
 LEAST_WORDS = 2  # of any head
 
 
@@ -46,9 +56,29 @@ def length_of(words, start):
 
 
 @inlined
-def list_head(count, length, domain, one_value):
+def list_head(count, length, domain, one_value, weighted):
     """The second word of a list."""
-    return count | (length << LIST_LENGTH_SHIFT) | (domain << LIST_DOMAIN_SHIFT) | LISTED | (one_value * ONE_VALUE)
+    flags = LISTED | (one_value * ONE_VALUE) | (weighted * WEIGHTED)
+    return count | (length << LIST_LENGTH_SHIFT) | (domain << LIST_DOMAIN_SHIFT) | flags
+
+
+@inlined
+def domain_in(word):
+    """The domain of rows, from the word that has their length."""
+    return (word >> DOMAIN_SHIFT) & 3
+
+
+@inlined
+def surplus_of(words, start):
+    """By how much the weight of the summary at `start` exceeds its number of events: 0 if no event has a weight."""
+    if head_word(words, start, HEAD_COUNT) & LISTED:
+        if head_word(words, start, HEAD_COUNT) & WEIGHTED == 0:
+            return np.int64(0)
+        return words[((start + length_of(words, start)) >> 3) - 1]
+    if head_word(words, start, HEAD_LENGTH) & ROWS_WEIGHTED == 0:
+        return np.int64(0)
+    fine = head_word(words, start, HEAD_FINE)
+    return words[((start + (fine if fine != 0 else length_of(words, start))) >> 3) - 1]
 
 
 @inlined

@@ -7,16 +7,18 @@ import numpy as np
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.closing import close_dense, summary_room
 from aomg.core.kernels.codes import place_of
+from aomg.core.kernels.counting import count_chunk, weigh
+from aomg.core.kernels.folds import MOST_NARROW
 from aomg.core.kernels.heads import head_word
 from aomg.core.kernels.paper.level2 import restart_level
 from aomg.core.kernels.registers import (
     ACTIVE,
     AT_ACTIVE,
-    AT_COUNTS,
     AT_FINE,
     AT_SUPER_TOTAL,
     AT_THRESHOLD,
     AT_TOTAL,
+    FILLED,
     FLAG,
     HEAD_NUMBER,
     LAST_BURST,
@@ -40,12 +42,12 @@ from aomg.core.kernels.steps import answer_idle, enter_and_answer, enter_summary
 from aomg.core.kernels.tallies import add_tally
 from aomg.core.kernels.varints import get_word
 
-# kinds of rows: a live summary, a tally of a sub-window, or the summary of one that closed elsewhere
-ROW_LIVE, ROW_TALLY, ROW_SUMMARY = range(3)
+# kinds of rows: a live summary, a tally of a sub-window, the summary of one that closed elsewhere, or events
+ROW_LIVE, ROW_TALLY, ROW_SUMMARY, ROW_EVENTS = range(4)
 SUMMED, SUM_TAIL = 2, 24  # flag of a live row that is a sum of summaries, and its extra bytes after the summary's
 # progress of `slide_keys`, so that it can continue after an array grew
 P_ROW, P_KEY, P_NEXT, P_OPEN, P_RESULTS, P_SUMMARIES, P_SUMMARY_BYTES, P_NEED, PROGRESS = range(9)
-DONE, RING_FULL, RESULTS_FULL, SUMMARIES_FULL = range(4)
+DONE, RING_FULL, RESULTS_FULL, SUMMARIES_FULL, CELLS_NARROW = range(5)
 # columns of the index of summaries
 INDEX_KEY, INDEX_NUMBER, INDEX_START, INDEX_FLAG, INDEX_WIDTH = range(5)
 
@@ -59,6 +61,9 @@ class RowArrays(NamedTuple):
     flags: Any
     offsets: Any
     data: Any
+    values: Any
+    real: Any
+    weights: Any
 
 
 class OutputArrays(NamedTuple):
@@ -129,7 +134,7 @@ def _rejoin_sum(state, ring, words, start, data, tail):
 
 
 @inlined
-def _enter_live(state, halves, ring, words, level, rows, row):
+def _enter_live(state, cells, ring, words, level, rows, row):
     """Enter a live row; returns the bytes that the ring lacks for it, or 0.
 
     The burst detector of a query with a fine part compares the live summaries again: their flags are not stored.
@@ -144,8 +149,8 @@ def _enter_live(state, halves, ring, words, level, rows, row):
         return length
     _copy_summary(ring, start, rows.data, first, length)
     if level is not None:
-        add_foreign(state, halves, ring, words, start)
-        enter_summary(state, halves, words, level, start)
+        add_foreign(state, cells, ring, words, start)
+        enter_summary(state, cells, words, level, start)
         return np.int64(0)
     if summed:
         _rejoin_sum(state, ring, words, start, rows.data, first + length)
@@ -153,8 +158,27 @@ def _enter_live(state, halves, ring, words, level, rows, row):
         _rejoin(state, ring, words, start, rows.flags[row])
     last = row + 1 == rows.keys.size or rows.keys[row + 1] != rows.keys[row] or rows.kinds[row + 1] != ROW_LIVE
     if last:
-        unfold(state, halves, ring, words, start)
+        unfold(state, cells, ring, words, start)
     return np.int64(0)
+
+
+@inlined
+def _add_row(state, table, cells, rows, weights, row):
+    """Count a tally or the events of a row; False, with nothing changed, if the cells must be wide.
+
+    The bytes of a row of events are two words: where its values begin and end. `weights` are those of all rows: Numba
+    leaves them out if an argument is None, but not if an attribute is.
+    """
+    offset = rows.offsets[row]
+    if rows.kinds[row] == ROW_TALLY:
+        return add_tally(state, cells, rows.data, offset)
+    first, last = get_word(rows.data, offset), get_word(rows.data, offset + 8)
+    total = last - first if weights is None else weigh(weights[first:last])[1]
+    if cells.itemsize < 8 and state[FILLED] + total > MOST_NARROW:
+        return False
+    own = None if weights is None else weights[first:last]
+    count_chunk(state, table, cells, rows.values[first:last], own, rows.real)
+    return True
 
 
 @inlined
@@ -170,7 +194,7 @@ def _list_summary(state, ring, progress, output, start, length, key, number):
 
 
 @compiled
-def slide_keys(state, ring, level, progress, rows, live_to, ends, answering, output):
+def slide_keys(state, table, cells, ring, level, progress, rows, live_to, ends, answering, output):
     """Close the sub-windows of one key after another, up to its end, and answer for each.
 
     Rows are ordered by key, then live summaries before the rest, then number. Live summaries have answered up to
@@ -178,8 +202,6 @@ def slide_keys(state, ring, level, progress, rows, live_to, ends, answering, out
     summaries that close are written there; without `answering` they are closed only. Returns DONE, or what has to grow.
     """
     words = ring.view(np.int64)
-    halves = state.view(np.int32)
-    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
     size, results = rows.keys.size, output.results
     listing = output.summaries.size > 0
     while True:
@@ -193,7 +215,7 @@ def slide_keys(state, ring, level, progress, rows, live_to, ends, answering, out
         closing = progress[P_OPEN] != NONE
         more = row < size and rows.keys[row] == key
         if not closing and more and rows.kinds[row] == ROW_LIVE:
-            progress[P_NEED] = _enter_live(state, halves, ring, words, level, rows, row)
+            progress[P_NEED] = _enter_live(state, cells, ring, words, level, rows, row)
             if progress[P_NEED] > 0:
                 return RING_FULL
             progress[P_ROW] += 1
@@ -214,9 +236,11 @@ def slide_keys(state, ring, level, progress, rows, live_to, ends, answering, out
         # a sub-window closes
         if answering and progress[P_RESULTS] == results.shape[0]:
             return RESULTS_FULL
-        if not closing and rows.kinds[row] == ROW_TALLY:
-            while more and rows.numbers[row] == number and rows.kinds[row] == ROW_TALLY:
-                add_tally(state, counts, rows.data, rows.offsets[row])
+        if not closing and rows.kinds[row] != ROW_SUMMARY:
+            while more and rows.numbers[row] == number and rows.kinds[row] != ROW_SUMMARY:
+                if not _add_row(state, table, cells, rows, rows.weights, row):
+                    progress[P_ROW] = row
+                    return CELLS_NARROW
                 row += 1
                 more = row < size and rows.keys[row] == key
             progress[P_ROW] = row
@@ -233,16 +257,16 @@ def slide_keys(state, ring, level, progress, rows, live_to, ends, answering, out
         if start < 0:
             return RING_FULL
         if closing:
-            length = close_dense(state, halves, counts, ring, words, start, number, answering)
+            length = close_dense(state, cells, ring, words, start, number, answering)
             progress[P_OPEN] = NONE
         else:
             _copy_summary(ring, start, rows.data, rows.offsets[row], length)
             progress[P_ROW] += 1
         if answering:
             if not closing:
-                add_foreign(state, halves, ring, words, start)
+                add_foreign(state, cells, ring, words, start)
             first = progress[P_RESULTS]
-            progress[P_RESULTS] = enter_and_answer(state, halves, words, level, start, results, output.densities, first)
+            progress[P_RESULTS] = enter_and_answer(state, cells, words, level, start, results, output.densities, first)
             output.result_keys[first : progress[P_RESULTS]] = key
             progress[P_NEXT] = number + 1
         if listing:

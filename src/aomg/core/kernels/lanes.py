@@ -1,6 +1,7 @@
 """Vector instructions for rows of 16 counts.
 
-Plain loops of sixteen steps are unrolled into scalars and run half as fast.
+Plain loops of sixteen steps are unrolled into scalars and run half as fast. `cells` are counts of 32 bits, or of 64
+where a sub-window may have more than 2^31 - 1 events.
 """
 
 from llvmlite import ir
@@ -13,6 +14,17 @@ def _vector_at(context, builder, array_type, array, index, element, lanes):
     data = context.make_array(array_type)(context, builder, array).data
     vector = ir.VectorType(element, lanes)
     return builder.bitcast(builder.gep(data, [index]), vector.as_pointer()), vector
+
+
+def _cell_of(array_type):
+    """The LLVM type of an array's elements, and their bytes."""
+    bits = array_type.dtype.bitwidth
+    return ir.IntType(bits), bits // 8
+
+
+def _widened(builder, value, word):
+    """A count as a word, or a vector of counts as one of words."""
+    return value if value.type == word else builder.zext(value, word)
 
 
 def _across_lanes(builder, operation, value, lanes):
@@ -29,14 +41,15 @@ def _across_lanes(builder, operation, value, lanes):
 
 
 @intrinsic
-def fold_rows(typing_context, halves, first, out):
-    """halves[out:out+16] = the sums of the 16 rows of 16 from `first` on; returns the sum of those 16."""
+def fold_rows(typing_context, cells, first, out):
+    """cells[out:out+16] = the sums of the 16 rows of 16 from `first` on; returns the sum of those 16."""
 
     def generate(context, builder, signature, arguments):
-        half, word = ir.IntType(32), ir.IntType(64)
+        word = ir.IntType(64)
+        cell, align = _cell_of(signature.args[0])
 
         def shuffled(a, b, lanes):
-            return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(half, len(lanes)), lanes))
+            return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes))
 
         def paired(a, b):  # neighbouring lanes added, of a and b in turn: one instruction on x86
             return builder.add(shuffled(a, b, [0, 2, 8, 10, 4, 6, 12, 14]), shuffled(a, b, [1, 3, 9, 11, 5, 7, 13, 15]))
@@ -44,8 +57,8 @@ def fold_rows(typing_context, halves, first, out):
         rows = []
         for row in range(16):
             index = builder.add(arguments[1], ir.Constant(word, 16 * row))
-            pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], index, half, 16)
-            loaded = builder.load(pointer, align=4)
+            pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], index, cell, 16)
+            loaded = builder.load(pointer, align=align)
             rows.append(
                 builder.add(shuffled(loaded, loaded, list(range(8))), shuffled(loaded, loaded, list(range(8, 16))))
             )
@@ -55,11 +68,11 @@ def fold_rows(typing_context, halves, first, out):
             fours.append(builder.add(shuffled(both, both, [0, 1, 2, 3]), shuffled(both, both, [4, 5, 6, 7])))
         eights = [shuffled(fours[i], fours[i + 1], list(range(8))) for i in (0, 2)]
         sums = shuffled(eights[0], eights[1], list(range(16)))
-        pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], arguments[2], half, 16)
-        builder.store(sums, pointer, align=4)
-        return builder.zext(_across_lanes(builder, "add", sums, 16), word)
+        pointer, _ = _vector_at(context, builder, signature.args[0], arguments[0], arguments[2], cell, 16)
+        builder.store(sums, pointer, align=align)
+        return _widened(builder, _across_lanes(builder, "add", sums, 16), word)
 
-    return types.int64(halves, types.int64, types.int64), generate
+    return types.int64(cells, types.int64, types.int64), generate
 
 
 def _running_sums(builder, value, vector):
@@ -72,26 +85,26 @@ def _running_sums(builder, value, vector):
     return value
 
 
-def _generate_search(bits, upwards):
+def _generate_search(upwards):
     """Code for: which of 16 counts holds the rank-th value, from below or from above, and how many come before."""
 
     def generate(context, builder, signature, arguments):
-        element, word = ir.IntType(bits), ir.IntType(64)
-        pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], arguments[1], element, 16)
-        counts = builder.load(pointer, align=bits // 8)
+        word = ir.IntType(64)
+        cell, align = _cell_of(signature.args[0])
+        pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], arguments[1], cell, 16)
+        counts = builder.load(pointer, align=align)
         zeros = ir.Constant(vector, [0] * 16)
         if not upwards:
             backwards = ir.Constant(ir.VectorType(ir.IntType(32), 16), list(range(15, -1, -1)))
             counts = builder.shuffle_vector(counts, zeros, backwards)
         sums = _running_sums(builder, counts, vector)
-        rank = arguments[2] if bits == 64 else builder.trunc(arguments[2], element)
+        rank = arguments[2] if cell == word else builder.trunc(arguments[2], cell)
         ranks = builder.insert_element(ir.Constant(vector, ir.Undefined), rank, ir.Constant(ir.IntType(32), 0))
         ranks = builder.shuffle_vector(ranks, zeros, ir.Constant(ir.VectorType(ir.IntType(32), 16), [0] * 16))
         before = builder.bitcast(builder.icmp_signed("<", sums, ranks), ir.IntType(16))
         position = builder.zext(builder.ctpop(before), word)
         passed = builder.extract_element(builder.sub(sums, counts), builder.trunc(position, ir.IntType(32)))
-        if bits < 64:
-            passed = builder.zext(passed, word)
+        passed = _widened(builder, passed, word)
         if not upwards:
             position = builder.sub(ir.Constant(word, 15), position)
         return context.make_tuple(builder, signature.return_type, [position, passed])
@@ -100,54 +113,57 @@ def _generate_search(bits, upwards):
 
 
 @intrinsic
-def find_upwards(typing_context, halves, first, rank):
-    """Which of halves[first:first+16] holds the rank-th smallest, and how many are below it."""
+def find_upwards(typing_context, cells, first, rank):
+    """Which of cells[first:first+16] holds the rank-th smallest, and how many are below it."""
     pair = types.UniTuple(types.int64, 2)
-    return pair(halves, types.int64, types.int64), _generate_search(32, True)
+    return pair(cells, types.int64, types.int64), _generate_search(True)
 
 
 @intrinsic
 def find_downwards(typing_context, words, first, rank):
     """Which of words[first:first+16] holds the rank-th largest, and how many are above it."""
     pair = types.UniTuple(types.int64, 2)
-    return pair(words, types.int64, types.int64), _generate_search(64, False)
+    return pair(words, types.int64, types.int64), _generate_search(False)
 
 
 @intrinsic
-def row_wins(typing_context, halves, x, y):
+def row_wins(typing_context, cells, x, y):
     """Twice the pairs of rows x and y in which x is in a higher bucket, plus those in the same; and the sum of y."""
 
     def generate(context, builder, signature, arguments):
-        half, word = ir.IntType(32), ir.IntType(64)
+        word = ir.IntType(64)
+        cell, align = _cell_of(signature.args[0])
         loaded = []
         for index in arguments[1:]:
-            pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], index, half, 16)
-            loaded.append(builder.load(pointer, align=4))
+            pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], index, cell, 16)
+            loaded.append(builder.load(pointer, align=align))
         new, old = loaded
         below = _running_sums(builder, old, vector)
         weight = builder.sub(builder.add(below, below), old)
         wide = ir.VectorType(word, 16)
-        wins = _across_lanes(builder, "add", builder.mul(builder.zext(new, wide), builder.zext(weight, wide)), 16)
-        total = builder.zext(builder.extract_element(below, ir.Constant(half, 15)), word)
+        products = builder.mul(_widened(builder, new, wide), _widened(builder, weight, wide))
+        wins = _across_lanes(builder, "add", products, 16)
+        total = _widened(builder, builder.extract_element(below, ir.Constant(ir.IntType(32), 15)), word)
         return context.make_tuple(builder, signature.return_type, [wins, total])
 
-    return types.UniTuple(types.int64, 2)(halves, types.int64, types.int64), generate
+    return types.UniTuple(types.int64, 2)(cells, types.int64, types.int64), generate
 
 
 @intrinsic
-def add_halves(typing_context, words, index, halves, first):
-    """words[index:index+16] += halves[first:first+16]."""
+def add_cells(typing_context, words, index, cells, first):
+    """words[index:index+16] += cells[first:first+16]."""
 
     def generate(context, builder, signature, arguments):
-        words, index, halves, first = arguments
+        words, index, cells, first = arguments
         word = ir.IntType(64)
-        source, _ = _vector_at(context, builder, signature.args[2], halves, first, ir.IntType(32), 16)
+        cell, align = _cell_of(signature.args[2])
+        source, _ = _vector_at(context, builder, signature.args[2], cells, first, cell, 16)
         target, vector = _vector_at(context, builder, signature.args[0], words, index, word, 16)
-        wide = builder.zext(builder.load(source, align=4), vector)
+        wide = _widened(builder, builder.load(source, align=align), vector)
         builder.store(builder.add(builder.load(target, align=8), wide), target, align=8)
         return context.get_dummy_value()
 
-    return types.void(words, types.int64, halves, types.int64), generate
+    return types.void(words, types.int64, cells, types.int64), generate
 
 
 def _generate_row_update(operation, nibbles=False):
@@ -176,11 +192,12 @@ def pack_row(typing_context, counts, first, ring, where):
 
     def generate(context, builder, signature, arguments):
         counts, first, ring, where = arguments
-        source, _ = _vector_at(context, builder, signature.args[0], counts, first, ir.IntType(32), 16)
+        cell, align = _cell_of(signature.args[0])
+        source, _ = _vector_at(context, builder, signature.args[0], counts, first, cell, 16)
         target, packed = _vector_at(context, builder, signature.args[2], ring, where, ir.IntType(8), 16)
-        row = builder.load(source, align=4)
+        row = builder.load(source, align=align)
         builder.store(builder.trunc(row, packed), target, align=1)
-        return builder.zext(_across_lanes(builder, "or_", row, 16), ir.IntType(64))
+        return _widened(builder, _across_lanes(builder, "or_", row, 16), ir.IntType(64))
 
     return types.int64(counts, types.int64, ring, types.int64), generate
 
@@ -201,12 +218,13 @@ def pack_both(typing_context, counts, first, ring, where):
     def generate(context, builder, signature, arguments):
         counts, first, ring, where = arguments
         word = ir.IntType(64)
-        source, _ = _vector_at(context, builder, signature.args[0], counts, first, ir.IntType(32), 16)
+        cell, align = _cell_of(signature.args[0])
+        source, _ = _vector_at(context, builder, signature.args[0], counts, first, cell, 16)
         target, packed = _vector_at(context, builder, signature.args[2], ring, where, ir.IntType(8), 16)
-        row = builder.load(source, align=4)
+        row = builder.load(source, align=align)
         bytes_ = builder.trunc(row, packed)
         builder.store(bytes_, target, align=1)
-        every = builder.zext(_across_lanes(builder, "or_", row, 16), word)
+        every = _widened(builder, _across_lanes(builder, "or_", row, 16), word)
         return context.make_tuple(
             builder, signature.return_type, [every, builder.bitcast(_nibbles(builder, bytes_), word)]
         )
@@ -235,9 +253,10 @@ def pack_nibbles(typing_context, counts, first, ring, where):
     def generate(context, builder, signature, arguments):
         counts, first, ring, where = arguments
         byte = ir.IntType(8)
-        source, _ = _vector_at(context, builder, signature.args[0], counts, first, ir.IntType(32), 16)
+        cell, align = _cell_of(signature.args[0])
+        source, _ = _vector_at(context, builder, signature.args[0], counts, first, cell, 16)
         target, _ = _vector_at(context, builder, signature.args[2], ring, where, byte, 8)
-        row = builder.trunc(builder.load(source, align=4), ir.VectorType(byte, 16))
+        row = builder.trunc(builder.load(source, align=align), ir.VectorType(byte, 16))
         builder.store(_nibbles(builder, row), target, align=1)
         return context.get_dummy_value()
 
@@ -297,17 +316,16 @@ def sum_words(typing_context, words, first):
 
 
 @intrinsic
-def filled_mask(typing_context, halves, first):
-    """A bit for each of halves[first:first+16] that is not zero."""
+def filled_mask(typing_context, cells, first):
+    """A bit for each of cells[first:first+16] that is not zero."""
 
     def generate(context, builder, signature, arguments):
-        pointer, vector = _vector_at(
-            context, builder, signature.args[0], arguments[0], arguments[1], ir.IntType(32), 16
-        )
-        filled = builder.icmp_signed("!=", builder.load(pointer, align=4), ir.Constant(vector, [0] * 16))
+        cell, align = _cell_of(signature.args[0])
+        pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], arguments[1], cell, 16)
+        filled = builder.icmp_signed("!=", builder.load(pointer, align=align), ir.Constant(vector, [0] * 16))
         return builder.zext(builder.bitcast(filled, ir.IntType(16)), ir.IntType(64))
 
-    return types.int64(halves, types.int64), generate
+    return types.int64(cells, types.int64), generate
 
 
 @intrinsic
@@ -342,15 +360,15 @@ def count_bits(typing_context, mask):
 
 
 @intrinsic
-def clear_super(typing_context, words, first):
-    """words[first:first+128] = 0."""
+def clear_super(typing_context, cells, first):
+    """cells[first:first+256] = 0."""
 
     def generate(context, builder, signature, arguments):
-        word = ir.IntType(64)
-        for part in range(8):
-            index = builder.add(arguments[1], ir.Constant(word, 16 * part))
-            pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], index, word, 16)
-            builder.store(ir.Constant(vector, [0] * 16), pointer, align=8)
+        cell, align = _cell_of(signature.args[0])
+        for part in range(0, 256, 32):
+            index = builder.add(arguments[1], ir.Constant(ir.IntType(64), part))
+            pointer, vector = _vector_at(context, builder, signature.args[0], arguments[0], index, cell, 32)
+            builder.store(ir.Constant(vector, [0] * 32), pointer, align=align)
         return context.get_dummy_value()
 
-    return types.void(words, types.int64), generate
+    return types.void(cells, types.int64), generate

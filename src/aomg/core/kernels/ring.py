@@ -6,8 +6,8 @@ from aomg.core.kernels._compile import compiled, copied, inlined
 from aomg.core.kernels.bursts import compare_tails
 from aomg.core.kernels.code_lists import read_list, unfold_list
 from aomg.core.kernels.extremes import push_extreme
-from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, fold_side
-from aomg.core.kernels.heads import LEAST_WORDS, count_of, head_word, is_listed, length_of
+from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, fold_cells, fold_side, scaled, share_of_events
+from aomg.core.kernels.heads import LEAST_WORDS, count_of, head_word, is_listed, length_of, surplus_of
 from aomg.core.kernels.lanes import prefetch
 from aomg.core.kernels.registers import (
     ADD,
@@ -28,6 +28,7 @@ from aomg.core.kernels.registers import (
     LAST_RELEASE,
     LENGTH_MASK,
     LIVE_SUMMARIES,
+    NEWEST_EVENTS,
     NEWEST_NUMBER,
     NEWEST_ROWS,
     NO,
@@ -95,7 +96,7 @@ def expire(state, ring, words, before):
 
 
 @copied
-def enter(state, halves, words, start):
+def enter(state, cells, words, start):
     """Note the summary at `start` as the newest of the window: its counts are in the totals, its head is derived."""
     newest = state[RING_NEWEST]
     head = head_of(state, words, start)
@@ -103,7 +104,9 @@ def enter(state, halves, words, start):
     apply_head(state, head, ADD)
     state[SCORE], state[FLAG] = bits_of(0.0), 0
     if newest >= 0 and state[HAS_ENVELOPE] and head_word(words, newest, HEAD_NUMBER) >= number - state[SUB_WINDOWS]:
-        compare_tails(state, halves, head[HEAD_COUNT], count_of(words, newest))
+        compare_tails(
+            state, cells, state[NEWEST_EVENTS + state[ROWS_SIDE]], state[NEWEST_EVENTS + 1 - state[ROWS_SIDE]]
+        )
         if state[FLAG] > 0:
             state[LAST_BURST] = number
         elif state[FLAG] < 0:
@@ -112,9 +115,9 @@ def enter(state, halves, words, start):
 
 
 @compiled
-def add_foreign(state, halves, ring, words, start):
+def add_foreign(state, cells, ring, words, start):
     """Accumulate of Level 2: add the summary at `start`, which closed elsewhere, to the totals; `enter` comes next."""
-    unfold(state, halves, ring, words, start)
+    unfold(state, cells, ring, words, start)
     pairs = open_head(state, ring, words, start, YES)
     accumulate(state, ring, words, start, pairs, NO)
 
@@ -146,26 +149,30 @@ def join_newest(state, words, start):
 
 
 @compiled
-def unfold(state, halves, ring, words, start):
+def unfold(state, cells, ring, words, start):
     """Restore the newest bucket totals from the summary at `start`."""
     state[ROWS_SIDE] ^= 1
+    share = share_of_events(state, count_of(words, start), surplus_of(words, start))
     if is_listed(words, start):
-        unfold_list(state, halves, read_list(state, ring, words, start))
+        unfold_list(state, cells, read_list(state, ring, words, start), share)
         return
-    side = fold_side(state)
+    side, totals = fold_side(state), fold_cells(state, state[ROWS_SIDE])
     size = HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]
     where = start + 8 * size
     rows = words[(start >> 3) + HEAD_ROWS] & LENGTH_MASK
     scratch = state[AT_SCRATCH]
-    super_ = np.int64(0)
+    super_, weight = np.int64(0), np.int64(0)
     for i in range(rows):
         step, form, where = read_step(ring, where)
         super_ += step
-        added, where = read_row(ring, where, form, state, scratch)
+        before = scaled(weight, share)
+        _, where = read_row(ring, where, form, state, scratch)
         for k in range(16):
-            halves[2 * side + 16 * i + k] = state[scratch + k]
+            below = scaled(weight, share)
+            weight += state[scratch + k]
+            cells[totals + 16 * i + k] = scaled(weight, share) - below
         state[side + FOLD_ID * state[HALF_PLACES] + i] = super_
-        state[side + FOLD_SUM * state[HALF_PLACES] + i] = added
+        state[side + FOLD_SUM * state[HALF_PLACES] + i] = scaled(weight, share) - before
     state[NEWEST_ROWS + state[ROWS_SIDE]] = rows
 
 

@@ -17,16 +17,21 @@ from aomg.core.kernels.lanes import (
 SPARSE_FROM = 4096  # events: with fewer, saving bytes costs more time in mispredicted branches
 MOST_POSITIONS = 7  # (position, count) nibbles of a row: with more, the counts of all positions take less
 NIBBLES = 16  # instead of their number: eight bytes with the counts of all positions follow
+WIDE = 4  # the form of counts from 2^32 on: eight planes; written as a long step with its highest bit set
+WIDE_BIT = np.int64(1 << 31)
+LONGEST_ROW, LONGEST_WIDE_ROW = 70, 134  # bytes
 
 
 @inlined
 def _write_head(ring, position, step, form):
     """The head of a row: the step from the row before (14 bits, else 4 bytes more) and the form of its counts."""
-    short = min(step, 0x3FFF)
-    head = (short << 2) | form
+    short = min(step, 0x3FFF) if form < WIDE else 0x3FFF
+    head = (short << 2) | min(form, 3)
     ring[position] = head & 255
     ring[position + 1] = head >> 8
     position += 2
+    if form == WIDE:
+        step |= WIDE_BIT
     if short == 0x3FFF:
         for k in range(4):
             ring[position + k] = (step >> (8 * k)) & 255
@@ -38,7 +43,8 @@ def _write_head(ring, position, step, form):
 def write_counts(ring, position, step, counts, first, sparse):
     """Append a row of the 16 counts from `first` on; returns its end.
 
-    Forms: 0 counts below 16, as (position, count) nibbles or all of them; 1, 2, 3 one, two or four planes of 16 bytes.
+    Forms: 0 counts below 16, as (position, count) nibbles or all of them; 1, 2, 3, 4 one, two, four or eight planes of
+    16 bytes.
     """
     every = pack_row(counts, first, ring, position + 2)
     if every < 256 and step < 0x3FFF and not sparse:
@@ -86,11 +92,11 @@ def _write_other_forms(ring, position, step, counts, first, sparse, every):
             ring[position] = (k << 4) | number
             position += number != 0
         return position
-    form = 1 if every < 256 else (2 if every < 65536 else 3)
+    form = 1 if every < 256 else (2 if every < 65536 else (3 if every < 2**32 else WIDE))
     position = _write_head(ring, position, step, form)
     for plane in range((1 << form) >> 1):
         for k in range(16):
-            ring[position + k] = (counts[first + k] >> (8 * plane)) & 255
+            ring[position + k] = (np.int64(counts[first + k]) >> (8 * plane)) & 255
         position += 16
     return position
 
@@ -100,13 +106,16 @@ def read_step(ring, position):
     """The head of a row: its step, its form, and where its counts begin."""
     head = np.int64(ring[position]) | (np.int64(ring[position + 1]) << 8)
     position += 2
-    step = head >> 2
+    step, form = head >> 2, head & 3
     if step == 0x3FFF:
         step = np.int64(0)
         for k in range(4):
             step |= np.int64(ring[position + k]) << (8 * k)
         position += 4
-    return step, head & 3, position
+        if step & WIDE_BIT:
+            step ^= WIDE_BIT
+            form = np.int64(WIDE)
+    return step, form, position
 
 
 @inlined

@@ -4,7 +4,7 @@ import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.code_lists import list_is_sound, read_list
-from aomg.core.kernels.heads import FLAGS_END, LEAST_WORDS, is_listed, list_domain, list_maximum
+from aomg.core.kernels.heads import FLAGS_END, LEAST_WORDS, ROWS_WEIGHTED, is_listed, list_domain, list_maximum
 from aomg.core.kernels.registers import (
     AT_SCRATCH,
     BOTH,
@@ -73,9 +73,10 @@ def summary_is_sound(state, record):
         return False
     head = record.view(np.int64)
     count = head[HEAD_COUNT]
-    if (head[HEAD_LENGTH] & LENGTH_MASK) != record.size or not 0 < count < 2**31:
+    if (head[HEAD_LENGTH] & LENGTH_MASK) != record.size or not 0 < count < 2**62:
         return False
-    if (head[HEAD_LENGTH] >> DOMAIN_SHIFT) > BOTH or head[HEAD_LENGTH] < 0 or not -(2**61) < head[HEAD_NUMBER] < 2**61:
+    flags = head[HEAD_LENGTH] & ~(LENGTH_MASK | ROWS_WEIGHTED)
+    if not 0 <= flags >> DOMAIN_SHIFT <= BOTH or not -(2**61) < head[HEAD_NUMBER] < 2**61:
         return False
     minimum, maximum = double_of(head[HEAD_MINIMUM]), double_of(head[HEAD_MAXIMUM])
     if not (-np.inf < minimum <= maximum < np.inf):
@@ -96,6 +97,10 @@ def summary_is_sound(state, record):
         if not size <= head[HEAD_FINE] <= record.size or head[HEAD_FINE] % 8:
             return False
         end = head[HEAD_FINE]
+    if head[HEAD_LENGTH] & ROWS_WEIGHTED:
+        end -= 8
+        if end < size or not 0 < head[end >> 3] < count:
+            return False
     scratch = state[AT_SCRATCH]
     where = np.int64(size)
     total = np.int64(0)

@@ -23,9 +23,6 @@ from aomg.core.kernels.paper.parts import find_band, head_bytes, write_fine, wri
 from aomg.core.kernels.paper.plans import PLAN_ROOM
 from aomg.core.kernels.paper.registers import RAW, RESOLUTION
 from aomg.core.kernels.registers import (
-    AT_COUNTS,
-    AT_TOTAL,
-    DOMAIN_SHIFT,
     FILLED,
     HAS_ENVELOPE,
     HEAD_FINE,
@@ -76,10 +73,10 @@ def make_room(state, ring, words, level, number, need):
 
 
 @copied
-def enter_summary(state, halves, words, level, start):
+def enter_summary(state, cells, words, level, start):
     """Enter the summary at `start`, which closed in this state, or was added with `add_foreign`."""
     previous = state[RING_NEWEST]
-    enter(state, halves, words, start)
+    enter(state, cells, words, start)
     if level is not None:
         enter_fine(state, words, level, start, previous)
 
@@ -97,9 +94,9 @@ def answer(state, words, level, number, out, densities, row):
 
 
 @copied
-def enter_and_answer(state, halves, words, level, start, out, densities, row):
+def enter_and_answer(state, cells, words, level, start, out, densities, row):
     """Enter the summary at `start` and answer for its window; returns the next row of results."""
-    enter_summary(state, halves, words, level, start)
+    enter_summary(state, cells, words, level, start)
     return answer(state, words, level, head_word(words, start, HEAD_NUMBER), out, densities, row)
 
 
@@ -124,15 +121,13 @@ def answer_idle(state, ring, words, level, number, stop, out, densities, row):
 
 
 @compiled
-def push_counted(state, table, ring, bits, start, real, out):
+def push_counted(state, cells, table, ring, bits, start, real, out):
     """Push values of windows counted in events, from `start` on.
 
     Returns (next value, rows of results, events of the open sub-window); stops early, before a close, when the ring
     needs to grow.
     """
-    halves = state.view(np.int32)
     words = ring.view(np.int64)
-    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
     period = state[PERIOD]
     row = 0
     i = start
@@ -140,14 +135,14 @@ def push_counted(state, table, ring, bits, start, real, out):
         if state[FILLED] < period:
             chunk = bits[i : i + period - state[FILLED]]
             i += chunk.size
-            count_chunk(state, table, counts, chunk, real)
+            count_chunk(state, table, cells, chunk, None, real)
         if state[FILLED] == period:
             number = state[OPEN_NUMBER]
             summary = make_room(state, ring, words, None, number, summary_room(state))
             if summary < 0:
                 return i, row, state[FILLED]
-            close_dense(state, halves, counts, ring, words, summary, number, True)
-            row = enter_and_answer(state, halves, words, None, summary, out, None, row)
+            close_dense(state, cells, ring, words, summary, number, True)
+            row = enter_and_answer(state, cells, words, None, summary, out, None, row)
             state[OPEN_NUMBER] += 1
     return i, row, state[FILLED]
 
@@ -159,14 +154,13 @@ ALL_TAKEN, NO_ROOM, NO_ROWS = range(3)
 
 
 @compiled
-def push_runs(state, table, ring, bits, moved, real, runs, progress, out):
+def push_runs(state, cells, table, ring, bits, moved, weights, moved_weights, real, runs, progress, out):
     """Count runs of events (core.kernels.arrivals) in the order of their sub-windows, and close each of these.
 
-    Idle sub-windows answer while any summary is live. Returns ALL_TAKEN, or what has to grow.
+    Idle sub-windows answer while any summary is live, and one that has only events of weight 0 is idle. `weights` is
+    None, or an array as long as `bits`. Returns ALL_TAKEN, or what has to grow.
     """
-    halves = state.view(np.int32)
     words = ring.view(np.int64)
-    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
     size = runs.shape[0]
     while progress[T_OPEN] != NONE or progress[T_RUN] < size:
         if progress[T_OPEN] == NONE:
@@ -175,9 +169,17 @@ def push_runs(state, table, ring, bits, moved, real, runs, progress, out):
         while progress[T_RUN] < size and runs[progress[T_RUN], RUN_NUMBER] == number:
             run = runs[progress[T_RUN]]
             start, end = run[RUN_START], run[RUN_END]
-            chunk = bits[start:end] if start < bits.size else moved[start - bits.size : end - bits.size]
-            count_chunk(state, table, counts, chunk, real)
+            if start < bits.size:
+                part = None if weights is None else weights[start:end]
+                count_chunk(state, table, cells, bits[start:end], part, real)
+            else:
+                start, end = start - bits.size, end - bits.size
+                part = None if weights is None else moved_weights[start:end]
+                count_chunk(state, table, cells, moved[start:end], part, real)
             progress[T_RUN] += 1
+        if state[FILLED] == 0:
+            progress[T_OPEN] = NONE
+            continue
         if progress[T_CLOSED_TO] != NONE:
             progress[T_CLOSED_TO], progress[T_ROWS] = answer_idle(
                 state, ring, words, None, progress[T_CLOSED_TO], number, out, None, progress[T_ROWS]
@@ -190,14 +192,14 @@ def push_runs(state, table, ring, bits, moved, real, runs, progress, out):
         summary = make_room(state, ring, words, None, number, progress[T_NEED])
         if summary < 0:
             return NO_ROOM
-        close_dense(state, halves, counts, ring, words, summary, number, True)
-        progress[T_ROWS] = enter_and_answer(state, halves, words, None, summary, out, None, progress[T_ROWS])
+        close_dense(state, cells, ring, words, summary, number, True)
+        progress[T_ROWS] = enter_and_answer(state, cells, words, None, summary, out, None, progress[T_ROWS])
         progress[T_OPEN], progress[T_CLOSED_TO] = NONE, number + 1
     return ALL_TAKEN
 
 
 @compiled
-def push_sorted(state, table, ring, level, plan, codes, lows, highs, domain, first, start, out, densities):
+def push_sorted(state, cells, table, ring, level, plan, codes, lows, highs, domain, first, start, out, densities):
     """Close sub-windows of raw values without an envelope, each a row of sorted codes, from row `start` on.
 
     first
@@ -208,7 +210,6 @@ def push_sorted(state, table, ring, level, plan, codes, lows, highs, domain, fir
     Returns (next row of codes, rows of results); stops early, before a close, when the ring needs to grow.
     """
     words = ring.view(np.int64)
-    halves = state.view(np.int32)
     need = head_bytes(state) + plan[PLAN_ROOM]
     row = 0
     for i in range(start, codes.shape[0]):
@@ -216,7 +217,7 @@ def push_sorted(state, table, ring, level, plan, codes, lows, highs, domain, fir
         if summary < 0:
             return i, row
         write_sorted(state, table, level, words, summary, plan, codes[i], None, lows[i], highs[i], domain, first + i)
-        row = enter_and_answer(state, halves, words, level, summary, out, densities, row)
+        row = enter_and_answer(state, cells, words, level, summary, out, densities, row)
     return codes.shape[0], row
 
 
@@ -238,7 +239,7 @@ def _open_room(state, table, level, plan, codes, ends):
 
 
 @copied
-def _write_open(state, table, halves, ring, words, level, plan, codes, ends, band, start, number, entering):
+def _write_open(state, cells, table, ring, words, level, plan, codes, ends, band, start, number, entering):
     """Write the summary of the open sub-window at `start` and clear its counts.
 
     codes, ends
@@ -249,50 +250,47 @@ def _write_open(state, table, halves, ring, words, level, plan, codes, ends, ban
         write_sorted(state, table, level, words, start, plan, codes, ends, low, high, domain, number)
         clear_open(state)
         return
-    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
     domain = state[OPEN_DOMAIN]
-    length = close_dense(state, halves, counts, ring, words, start, number, entering)
+    length = close_dense(state, cells, ring, words, start, number, entering)
     if level is not None:
         end = write_fine(state, level, words, (start + length) >> 3, plan, codes, ends, band, domain, number)
         words[(start >> 3) + HEAD_FINE] = length
-        words[(start >> 3) + HEAD_LENGTH] = (8 * end - start) | (domain << DOMAIN_SHIFT)
+        words[(start >> 3) + HEAD_LENGTH] += 8 * end - start - length
 
 
 @compiled
-def step_open(state, table, ring, level, plan, codes, ends, number, out, densities):
+def step_open(state, cells, table, ring, level, plan, codes, ends, number, out, densities):
     """Take the step for the open sub-window, as `number`. For `plan`, `codes` and `ends` see core.kernels.paper.parts.
 
     Returns (rows of results, 0); or, before anything has changed, (0, the bytes that the ring lacks room for).
     """
-    halves = state.view(np.int32)
     words = ring.view(np.int64)
     need, band = _open_room(state, table, level, plan, codes, ends)
     start = make_room(state, ring, words, level, number, need)
     if start < 0:
         return 0, need
-    _write_open(state, table, halves, ring, words, level, plan, codes, ends, band, start, number, True)
-    return enter_and_answer(state, halves, words, level, start, out, densities, 0), np.int64(0)
+    _write_open(state, cells, table, ring, words, level, plan, codes, ends, band, start, number, True)
+    return enter_and_answer(state, cells, words, level, start, out, densities, 0), np.int64(0)
 
 
 @compiled
-def close_open(state, table, out, level, plan, codes, ends, number):
+def close_open(state, cells, table, out, level, plan, codes, ends, number):
     """Close the open sub-window as `number` without entering it: write its summary to `out`.
 
     Returns (its bytes, 0); or, before anything has changed, (0, the bytes that `out` must have).
     """
-    halves = state.view(np.int32)
     words = out.view(np.int64)
     need, band = _open_room(state, table, level, plan, codes, ends)
     if need > out.size:
         return np.int64(0), need
     side = state[ROWS_SIDE]  # the burst detector still compares with the newest sub-window that entered
-    _write_open(state, table, halves, out, words, level, plan, codes, ends, band, 0, number, False)
+    _write_open(state, cells, table, out, words, level, plan, codes, ends, band, 0, number, False)
     state[ROWS_SIDE] = side
     return length_of(words, 0), np.int64(0)
 
 
 @compiled
-def enter_foreign(state, ring, level, content, number):
+def enter_foreign(state, cells, ring, level, content, number):
     """Enter a sound summary from elsewhere as sub-window `number`; False when the ring needs to grow."""
     words = ring.view(np.int64)
     start = make_room(state, ring, words, level, number, content.size)
@@ -300,9 +298,8 @@ def enter_foreign(state, ring, level, content, number):
         return False
     for j in range(content.size):
         ring[start + j] = content[j]
-    halves = state.view(np.int32)
-    add_foreign(state, halves, ring, words, start)
-    enter_summary(state, halves, words, level, start)
+    add_foreign(state, cells, ring, words, start)
+    enter_summary(state, cells, words, level, start)
     return True
 
 
@@ -323,30 +320,26 @@ def answer_empty(state, ring, level, number, stop, out, densities):
 
 
 @compiled
-def count_open(state, table, bits, real):
-    """Accumulate of Level 1: count values."""
-    halves = state.view(np.int32)
-    return count_chunk(state, table, halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]], bits, real)
+def count_open(state, cells, table, bits, weights, real):
+    """Accumulate of Level 1: count values, each as often as its weight says (None: once)."""
+    return count_chunk(state, table, cells, bits, weights, real)
 
 
 @compiled
-def merge_open(state, codes, numbers, domain, minimum, maximum):
+def merge_open(state, cells, codes, numbers, domain, minimum, maximum, surplus):
     """Accumulate of Level 1: add counts made elsewhere."""
-    halves = state.view(np.int32)
-    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
-    add_pairs(state, counts, codes, numbers, domain, minimum, maximum)
+    add_pairs(state, cells, codes, numbers, domain, minimum, maximum, surplus)
 
 
 @compiled
-def list_open(state, codes, numbers):
+def list_open(state, cells, codes, numbers):
     """List the open sub-window's pairs; returns how many."""
-    halves = state.view(np.int32)
-    return open_pairs(state, halves, halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]], codes, numbers)
+    return open_pairs(state, cells, codes, numbers)
 
 
 @compiled
-def forget_open(state):
+def forget_open(state, cells):
     """Clear the open sub-window's counts."""
     state[ROWS_SIDE] ^= 1
-    clear_counts(state, fold_open(state, state.view(np.int32)))
+    clear_counts(state, cells, fold_open(state, cells))
     state[ROWS_SIDE] ^= 1

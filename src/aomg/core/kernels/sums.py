@@ -15,7 +15,7 @@ from aomg.core.kernels.code_lists import (
     write_list,
 )
 from aomg.core.kernels.codes import interval, place_of
-from aomg.core.kernels.heads import LIST_COUNT_MASK, count_of, is_listed
+from aomg.core.kernels.heads import LIST_COUNT_MASK, ROWS_WEIGHTED, domain_in, is_listed, surplus_of
 from aomg.core.kernels.keys import INDEX_FLAG, INDEX_KEY, INDEX_NUMBER, INDEX_START, SUM_TAIL, SUMMED, restart
 from aomg.core.kernels.lanes import sum_words
 from aomg.core.kernels.ranks import PHI_COLUMN, PHI_DENOMINATOR, PHI_NUMERATOR, PHI_WIDTH, rank_of
@@ -25,7 +25,6 @@ from aomg.core.kernels.registers import (
     AT_ACTIVE,
     AT_FINE,
     AT_PHI,
-    AT_SCRATCH,
     AT_SUPER_TOTAL,
     AT_TOTAL,
     BOTH,
@@ -50,30 +49,19 @@ from aomg.core.kernels.registers import (
     YES,
     ZERO_SUPER,
 )
-from aomg.core.kernels.rows import SPARSE_FROM, write_counts
+from aomg.core.kernels.rows import LONGEST_WIDE_ROW, SPARSE_FROM, write_counts
 from aomg.core.kernels.sortable import bits_of, double_of, next_up
 from aomg.core.kernels.totals import accumulate, head_of, open_head, shift_rows
 
-MOST_SUMMED = 2**31 - 1  # events of a sum: its counts have 32 bits
-
 
 @inlined
-def _put_total_row(state, halves, ring, end, step, first, sparse):
-    """Append a row of 16 totals, which are 64-bit words; returns its end."""
-    scratch = 2 * state[AT_SCRATCH]
-    for j in range(16):
-        halves[scratch + j] = state[first + j]
-    return write_counts(ring, end, step, halves, scratch, sparse)
-
-
-@inlined
-def _put_totals(state, halves, out, end, sparse):
+def _put_totals(state, out, end, sparse):
     """Write the sliding totals as the rows of a summary, from `end` on; returns their end and the rows of the band."""
     before = np.int64(0)
     for i in range(state[ACTIVE]):
         super_ = state[state[AT_ACTIVE] + i]
         first = state[AT_TOTAL] + place_of(state, super_) * 16
-        end = _put_total_row(state, halves, out, end, super_ - before, first, sparse)
+        end = write_counts(out, end, super_ - before, state, first, sparse)
         before = super_
     band_rows, before = np.int64(0), np.int64(0)
     for i in range(state[ACTIVE]):
@@ -82,7 +70,7 @@ def _put_totals(state, halves, out, end, sparse):
             first = state[AT_FINE] + (place_of(state, super_) * 16 + b) * 16
             if sum_words(state, first) > 0:
                 bucket = (super_ << 4) | b
-                end = _put_total_row(state, halves, out, end, bucket - before, first, sparse)
+                end = write_counts(out, end, bucket - before, state, first, sparse)
                 before = bucket
                 band_rows += 1
     while end & 7:
@@ -118,8 +106,8 @@ def _codes_at(state, rank):
 @inlined
 def _totals_room(state):
     """Bytes that are enough for the sliding totals as a summary, in either form."""
-    fixed = 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]) + 16
-    return fixed + max(state[ACTIVE] * (70 + 16 * 70), LIST_HEAD_ROOM + PAIR_ROOM * MOST_PAIRS)
+    fixed = 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]) + 24
+    return fixed + max(state[ACTIVE] * 17 * LONGEST_WIDE_ROW, LIST_HEAD_ROOM + PAIR_ROOM * MOST_PAIRS)
 
 
 @inlined
@@ -157,12 +145,11 @@ def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
     is too small, returns the bytes that it must have, negated.
     """
     restart(state, None)
-    halves = state.view(np.int32)
     words, target = data.view(np.int64), out.view(np.int64)
     own, own_limits = state[QUANTILES], state[THRESHOLDS]
     size = HEAD_WORDS + own + 2 * own_limits
     target[:size] = 0
-    count, domain = np.int64(0), NOTHING
+    count, surplus, domain = np.int64(0), np.int64(0), NOTHING
     minimum, maximum = np.inf, -np.inf
     for r in range(starts.size):
         pairs = open_head(state, data, words, starts[r], NO)
@@ -172,8 +159,9 @@ def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
             head = words[starts[r] >> 3 : (starts[r] >> 3) + HEAD_WORDS + quantiles + 2 * thresholds]
             limits_start = HEAD_WORDS + quantiles
         count += head[HEAD_COUNT]
+        surplus += surplus_of(words, starts[r])
         minimum, maximum = min(minimum, double_of(head[HEAD_MINIMUM])), max(maximum, double_of(head[HEAD_MAXIMUM]))
-        theirs = head[HEAD_LENGTH] >> DOMAIN_SHIFT
+        theirs = domain_in(head[HEAD_LENGTH])
         domain = theirs if domain in (NOTHING, theirs) else BOTH
         for t in range(own_limits):
             limit = t if pairs >= 0 else limits[t]  # the head of a list is derived for our own thresholds
@@ -192,7 +180,8 @@ def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
     number = words[(starts[0] >> 3) + HEAD_NUMBER]
     pairs = _list_totals(state, count)
     if pairs >= 0:
-        end = write_list(state, out, target, 0, number, count, bits_of(minimum), bits_of(maximum), domain, pairs)
+        bounds = bits_of(minimum), bits_of(maximum)
+        end = write_list(state, out, target, 0, number, count, bounds[0], bounds[1], domain, surplus, pairs)
         restart(state, None)
         return end
     for q in range(own):
@@ -203,11 +192,15 @@ def recast(state, data, starts, quantiles, thresholds, columns, limits, out):
             continue
         low, high = _codes_at(state, rank_of(state[phi + PHI_NUMERATOR], state[phi + PHI_DENOMINATOR], count))
         target[HEAD_WORDS + column] = low | (high << CODE_SHIFT)
-    end, band_rows = _put_totals(state, halves, out, 8 * size, count >= SPARSE_FROM)
+    end, band_rows = _put_totals(state, out, 8 * size, count >= SPARSE_FROM)
     target[HEAD_NUMBER] = number
     target[HEAD_COUNT] = count
     target[HEAD_MINIMUM], target[HEAD_MAXIMUM] = bits_of(minimum), bits_of(maximum)
     target[HEAD_LENGTH] = end | (domain << DOMAIN_SHIFT)
+    if surplus > 0:
+        target[end >> 3] = surplus
+        end += 8
+        target[HEAD_LENGTH] = end | (domain << DOMAIN_SHIFT) | ROWS_WEIGHTED
     target[HEAD_ROWS] = state[ACTIVE] | (band_rows << 32)
     restart(state, None)
     return end
@@ -222,7 +215,6 @@ def _sum_summaries(state, rows, first, last, out, start):
     the last one that began a burst and of the last that ended one.
     """
     restart(state, None)
-    halves = state.view(np.int32)
     words, target = rows.data.view(np.int64), out.view(np.int64)
     quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
     size = HEAD_WORDS + quantiles + 2 * thresholds
@@ -234,7 +226,7 @@ def _sum_summaries(state, rows, first, last, out, start):
         pairs = open_head(state, rows.data, words, offset, YES)
         source = head_of(state, words, offset)
         if row == first:
-            domain = source[HEAD_LENGTH] >> DOMAIN_SHIFT
+            domain = domain_in(source[HEAD_LENGTH])
             if start + 8 * size > out.size:
                 return np.int64(-(start + 8 * size))
             for j in range(size):
@@ -243,7 +235,7 @@ def _sum_summaries(state, rows, first, last, out, start):
             head[HEAD_COUNT] += source[HEAD_COUNT]
             head[HEAD_MINIMUM] = bits_of(min(double_of(head[HEAD_MINIMUM]), double_of(source[HEAD_MINIMUM])))
             head[HEAD_MAXIMUM] = bits_of(max(double_of(head[HEAD_MAXIMUM]), double_of(source[HEAD_MAXIMUM])))
-            if source[HEAD_LENGTH] >> DOMAIN_SHIFT != domain:
+            if domain_in(source[HEAD_LENGTH]) != domain:
                 domain = BOTH
             for q in range(HEAD_WORDS, HEAD_WORDS + quantiles):
                 low = min(head[q] & CODE_MASK, source[q] & CODE_MASK)
@@ -259,7 +251,7 @@ def _sum_summaries(state, rows, first, last, out, start):
     if need > out.size:
         restart(state, None)
         return -need
-    end, band_rows = _put_totals(state, halves, out, start + 8 * size, head[HEAD_COUNT] >= SPARSE_FROM)
+    end, band_rows = _put_totals(state, out, start + 8 * size, head[HEAD_COUNT] >= SPARSE_FROM)
     head[HEAD_LENGTH] = (end - start) | (domain << DOMAIN_SHIFT)
     head[HEAD_ROWS] = state[ACTIVE] | (band_rows << 32)
     restart(state, None)
@@ -276,21 +268,18 @@ S_ROW, S_WRITTEN, S_START, S_NEED, SUMMING = range(5)  # progress of `sum_keys`
 def sum_keys(state, rows, out, index, progress):
     """Write the live rows of each key as two: the sum of all but the newest, and the newest.
 
-    `index` gets the key, number, start and flag of each. Rows stay as they are where there is nothing to add up, or
-    more events than a sum can hold. Rows are ordered by key and number, their bytes begin at multiples of 8. Returns
+    `index` gets the key, number, start and flag of each. Rows stay as they are where there is nothing to add up. Rows
+    are ordered by key and number, their bytes begin at multiples of 8. Returns
     whether all is done; if not, `out` must have progress[S_NEED] bytes. The state has nothing live and is left so.
     """
-    words = rows.data.view(np.int64)
     size = rows.keys.size
     row, written, start = progress[S_ROW], progress[S_WRITTEN], progress[S_START]
     while row < size:
         progress[S_ROW], progress[S_WRITTEN], progress[S_START] = row, written, start
         last = row
-        events = np.int64(0)
         while last + 1 < size and rows.keys[last + 1] == rows.keys[row]:
-            events += count_of(words, rows.offsets[last])
             last += 1
-        if last - row > 1 and events <= MOST_SUMMED:
+        if last - row > 1:
             index[written, INDEX_KEY], index[written, INDEX_NUMBER] = rows.keys[row], rows.numbers[row]
             index[written, INDEX_START], index[written, INDEX_FLAG] = start, SUMMED
             end = _sum_summaries(state, rows, row, last, out, start)

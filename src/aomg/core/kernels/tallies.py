@@ -4,12 +4,11 @@ import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.codes import cell_of_code, cell_of_double, cell_of_long, code_of_cell, place_of
-from aomg.core.kernels.counting import count_chunk, note_cell, note_domain, note_extremes
-from aomg.core.kernels.folds import FOLD_ID, clear_counts, fold_open, fold_side
+from aomg.core.kernels.counting import count_chunk, note_cell, note_domain, note_extremes, weigh
+from aomg.core.kernels.folds import FOLD_ID, MOST_NARROW, clear_counts, fold_cells, fold_open, fold_side
 from aomg.core.kernels.lanes import filled_mask, lowest_bit
 from aomg.core.kernels.registers import (
-    AT_COUNTS,
-    AT_TOTAL,
+    ADD,
     FILLED,
     HALF_PLACES,
     INTEGERS,
@@ -18,11 +17,14 @@ from aomg.core.kernels.registers import (
     OPEN_MINIMUM,
     REALS,
     ROWS_SIDE,
+    SUBTRACT,
+    SURPLUS,
 )
 from aomg.core.kernels.sortable import bits_of, double_of, double_of_key, key_of_double, round_down, round_up
 from aomg.core.kernels.varints import get_number, get_word, put_number, put_word
 
 TALLY_HEAD = 17  # bytes: domain, minimum, maximum
+TALLY_DOMAIN, TALLY_WEIGHTED = 3, 4  # of the first byte: the domain, and a flag that the surplus follows the head
 FEW = 48  # a group with at most this many values is sorted, which is faster than counting
 
 
@@ -31,6 +33,22 @@ def _put_code(data, offset, code, before, number, first):
     """One pair: its code, whole if it is the first, else as the distance from the one before, and its count."""
     offset = put_word(data, offset, code) if first else put_number(data, offset, code - before)
     return put_number(data, offset, number)
+
+
+@inlined
+def _put_domain(data, offset, domain, surplus):
+    """The first byte of a tally, and the surplus behind its head; returns where the pairs begin."""
+    data[offset] = domain | TALLY_WEIGHTED if surplus > 0 else domain
+    offset += TALLY_HEAD
+    return put_number(data, offset, surplus) if surplus > 0 else offset
+
+
+@inlined
+def tally_surplus(data, offset):
+    """The surplus of the tally at `offset`, and where its pairs begin."""
+    if data[offset] & TALLY_WEIGHTED:
+        return get_number(data, offset + TALLY_HEAD)
+    return np.int64(0), np.int64(offset + TALLY_HEAD)
 
 
 @inlined
@@ -44,14 +62,16 @@ def _put_pairs(data, offset, codes, numbers, first, last):
 
 
 @compiled
-def write_tallies(domain, minima, maxima, starts, codes, numbers, fine_starts, fine_codes, fine_numbers, data, offsets):
-    """Write the counts of every group one after the other; returns the bytes. Needs 20 a pair and 37 a group."""
+def write_tallies(
+    domain, minima, maxima, surpluses, starts, codes, numbers, fine_starts, fine_codes, fine_numbers, data, offsets
+):
+    """Write the counts of every group one after the other; returns the bytes. Needs 20 a pair and 47 a group."""
     offset = np.int64(0)
     for group in range(minima.size):
         offsets[group] = offset
-        data[offset] = domain
-        offset = put_word(data, offset + 1, bits_of(minima[group]))
-        offset = put_word(data, offset, bits_of(maxima[group]))
+        put_word(data, offset + 1, bits_of(minima[group]))
+        put_word(data, offset + 9, bits_of(maxima[group]))
+        offset = _put_domain(data, offset, domain, surpluses[group])
         offset = _put_pairs(data, offset, codes, numbers, starts[group], starts[group + 1])
         if fine_starts.size > 0:
             offset = _put_pairs(data, offset, fine_codes, fine_numbers, fine_starts[group], fine_starts[group + 1])
@@ -69,8 +89,8 @@ def scatter(groups, bits, ends, grouped):
 
 
 @inlined
-def _few_codes(state, table, bits, first, last, real, codes):
-    """Codes of a few values in ascending order, and their extremes as sortable keys."""
+def _few_codes(state, table, bits, weights, first, last, real, codes, numbers):
+    """Codes of a few values in ascending order with their weights, and their extremes as sortable keys."""
     low, high = np.int64(2**63 - 1), np.int64(-(2**63) + 1)
     for i in range(first, last):
         if real:
@@ -85,76 +105,82 @@ def _few_codes(state, table, bits, first, last, real, codes):
         j = i - first
         while j > 0 and codes[j - 1] > code:
             codes[j] = codes[j - 1]
+            if weights is not None:
+                numbers[j] = numbers[j - 1]
             j -= 1
         codes[j] = code
+        if weights is not None:
+            numbers[j] = weights[i]
     return low, high
 
 
 @inlined
-def _put_open(state, halves, counts, data, offset):
+def _put_open(state, cells, data, offset):
     """Write the pairs of the open sub-window, and clear it; returns where they end."""
     state[ROWS_SIDE] ^= 1  # the newest sub-window's totals stay
-    folded = fold_open(state, halves)
-    side = fold_side(state)
+    folded = fold_open(state, cells)
+    side, totals = fold_side(state), fold_cells(state, state[ROWS_SIDE])
     ids = side + FOLD_ID * state[HALF_PLACES]
     pairs = 0
     for i in range(folded):
-        cells = place_of(state, state[ids + i]) * 256
+        first = place_of(state, state[ids + i]) * 256
         for within_super in range(256):
-            pairs += counts[cells + within_super] != 0
+            pairs += cells[first + within_super] != 0
     offset = put_number(data, offset, pairs)
     before = np.int64(-1)
     for i in range(folded):
         super_ = state[ids + i]
-        cells = place_of(state, super_) * 256
-        filled = filled_mask(halves, 2 * side + 16 * i)
+        first = place_of(state, super_) * 256
+        filled = filled_mask(cells, totals + 16 * i)
         while filled != 0:
             bucket = lowest_bit(filled)
             filled &= filled - 1
             for slot in range(16):
-                number = counts[cells + 16 * bucket + slot]
+                number = cells[first + 16 * bucket + slot]
                 if number != 0:
                     code = (super_ << 8) | (bucket << 4) | slot
                     offset = _put_code(data, offset, code, before, number, before < 0)
                     before = code
-    clear_counts(state, folded)
+    clear_counts(state, cells, folded)
     state[ROWS_SIDE] ^= 1
     return offset
 
 
 @compiled
-def tally_groups(state, table, bits, starts, real, codes, data, offsets):
+def tally_groups(state, cells, table, bits, weights, starts, real, codes, numbers, data, offsets):
     """Write the tally of every group; returns the bytes.
 
-    `starts` are where the groups' values begin, and the end; `codes` has room for FEW. Needs 4 bytes a value and 40 a
-    group. The open sub-window of the state is used and left empty.
+    `starts` are where the groups' values begin, and the end; `codes` and `numbers` have room for FEW. Needs 4 bytes a
+    value and 40 a group; with weights, which must not be zero, 12 and 50. The open sub-window of the state is used and
+    left empty.
     """
-    halves = state.view(np.int32)
-    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
     domain = REALS if real else INTEGERS
     offset = np.int64(0)
     for group in range(starts.size - 1):
         first, last = starts[group], starts[group + 1]
         offsets[group] = offset
-        data[offset] = domain
         head = offset + 1
-        offset += TALLY_HEAD
+        surplus = np.int64(0)
+        if weights is not None:
+            events, total = weigh(weights[first:last])
+            surplus = total - events
+        offset = _put_domain(data, offset, domain, surplus)
         before, pairs = np.int64(-1), 0
         if last - first <= FEW:
-            low, high = _few_codes(state, table, bits, first, last, real, codes)
+            low, high = _few_codes(state, table, bits, weights, first, last, real, codes, numbers)
             for i in range(last - first):
                 pairs += i == 0 or codes[i] != codes[i - 1]
             offset = put_number(data, offset, pairs)
-            number = 0
+            number = np.int64(0)
             for i in range(last - first):
-                number += 1
+                number += np.int64(1) if weights is None else numbers[i]
                 if i + 1 == last - first or codes[i + 1] != codes[i]:
                     offset = _put_code(data, offset, codes[i], before, number, before < 0)
-                    before, number = codes[i], 0
+                    before, number = codes[i], np.int64(0)
         else:
-            count_chunk(state, table, counts, bits[first:last], real)
+            count_chunk(state, table, cells, bits[first:last], None if weights is None else weights[first:last], real)
             low, high = state[OPEN_MINIMUM], state[OPEN_MAXIMUM]
-            offset = _put_open(state, halves, counts, data, offset)
+            offset = _put_open(state, cells, data, offset)
         put_word(data, head, bits_of(double_of_key(low)))
         put_word(data, head + 8, bits_of(double_of_key(high)))
     offsets[starts.size - 1] = offset
@@ -185,11 +211,13 @@ def pairs_of(data, offset):
 
 
 @inlined
-def add_tally(state, counts, data, offset):
-    """Accumulate of Level 1 from the bytes of a tally."""
-    domain = np.int64(data[offset])
+def _add_tally(state, cells, data, offset, sign):
+    """Add (+1) the counts of a tally to the open sub-window, or subtract (-1) them again."""
+    domain = np.int64(data[offset]) & TALLY_DOMAIN
     minimum, maximum = double_of(get_word(data, offset + 1)), double_of(get_word(data, offset + 9))
-    size, offset = get_number(data, offset + TALLY_HEAD)
+    surplus, offset = tally_surplus(data, offset)
+    state[SURPLUS] += sign * surplus
+    size, offset = get_number(data, offset)
     code, cell = np.int64(0), np.int64(0)
     for i in range(size):
         if i == 0:
@@ -200,22 +228,34 @@ def add_tally(state, counts, data, offset):
         number, offset = get_number(data, offset)
         known = cell >> 8
         cell = cell_of_code(state, code)
-        counts[cell] += number
-        state[FILLED] += number
+        cells[cell] += sign * number
+        state[FILLED] += sign * number
         if i == 0 or cell >> 8 != known:
             note_cell(state, cell)
     note_extremes(state, minimum, maximum)
     note_domain(state, domain)
 
 
-@compiled
-def merge_tallies(state, groups, offsets, data, merged, merged_offsets):
-    """Add up the tallies of each group; `groups` are ascending. Returns how many there are; needs no more room.
+@inlined
+def add_tally(state, cells, data, offset):
+    """Accumulate of Level 1 from the bytes of a tally; False, with nothing changed, if the cells must be wide.
 
-    The open sub-window of the state is used and left empty.
+    Counts of 32 bits that wrapped around are right again when the same is subtracted.
     """
-    halves = state.view(np.int32)
-    counts = halves[2 * state[AT_COUNTS] : 2 * state[AT_TOTAL]]
+    _add_tally(state, cells, data, offset, ADD)
+    if cells.itemsize < 8 and state[FILLED] > MOST_NARROW:
+        _add_tally(state, cells, data, offset, SUBTRACT)
+        return False
+    return True
+
+
+@compiled
+def merge_tallies(state, cells, groups, offsets, data, merged, merged_offsets):
+    """Add up the tallies of each group; `groups` are ascending. Needs no more room than before.
+
+    Returns how many groups there are, or -1 if the cells must be wide. The open sub-window of the state is used and
+    left empty.
+    """
     offset, written, row = np.int64(0), 0, 0
     while row < groups.size:
         first = row
@@ -228,11 +268,15 @@ def merge_tallies(state, groups, offsets, data, merged, merged_offsets):
                 offset += 1
         else:
             for i in range(first, row):
-                add_tally(state, counts, data, offsets[i])
-            merged[offset] = state[OPEN_DOMAIN]
+                if not add_tally(state, cells, data, offsets[i]):
+                    state[ROWS_SIDE] ^= 1
+                    clear_counts(state, cells, fold_open(state, cells))
+                    state[ROWS_SIDE] ^= 1
+                    return -1
             put_word(merged, offset + 1, bits_of(double_of_key(state[OPEN_MINIMUM])))
             put_word(merged, offset + 9, bits_of(double_of_key(state[OPEN_MAXIMUM])))
-            offset = _put_open(state, halves, counts, merged, offset + TALLY_HEAD)
+            offset = _put_domain(merged, offset, state[OPEN_DOMAIN], state[SURPLUS])
+            offset = _put_open(state, cells, merged, offset)
         written += 1
     merged_offsets[written] = offset
     return written

@@ -6,7 +6,7 @@ from aomg.core.kernels._compile import compiled, copied, inlined
 from aomg.core.kernels.active_supers import activate_super, deactivate_super
 from aomg.core.kernels.code_lists import derive_head, read_list, shift_list
 from aomg.core.kernels.codes import place_of
-from aomg.core.kernels.heads import count_of, head_word, is_listed
+from aomg.core.kernels.heads import count_of, domain_in, head_word, is_listed
 from aomg.core.kernels.registers import (
     ADD,
     AT_FINE,
@@ -14,7 +14,6 @@ from aomg.core.kernels.registers import (
     AT_SUPER_TOTAL,
     AT_THRESHOLD,
     AT_TOTAL,
-    DOMAIN_SHIFT,
     HEAD_COUNT,
     HEAD_LENGTH,
     HEAD_ROWS,
@@ -62,7 +61,7 @@ def apply_head(state, head, sign):
     quantiles, thresholds = state[QUANTILES], state[THRESHOLDS]
     state[LIVE_COUNT] += sign * head[HEAD_COUNT]
     state[LIVE_SUMMARIES] += sign
-    domain = head[HEAD_LENGTH] >> DOMAIN_SHIFT
+    domain = domain_in(head[HEAD_LENGTH])
     state[LIVE_WITH_REALS] += sign * (domain != INTEGERS)
     state[LIVE_WITH_INTEGERS] += sign * (domain != REALS)
     for t in range(2 * thresholds):

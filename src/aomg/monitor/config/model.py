@@ -77,6 +77,8 @@ class QueryConfig:
         Label -> column, in the order of the file; empty for one key.
     unit
         Of the values: durations in rules are converted to it. None if the values are not times.
+    weight
+        The column that says how many events each row counts as; None: one.
     """
 
     name: str
@@ -85,6 +87,12 @@ class QueryConfig:
     by: dict[str, str]
     unit: Literal["us", "ms", "s"] | None
     line: int
+    weight: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the source that the query reads, besides the time."""
+        return (self.value, *([] if self.weight is None else [self.weight]), *self.by.values())
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from aomg.errors import QueryError
+from aomg.core.weights import refuse_weights
+from aomg.errors import InputError, QueryError
 from aomg.monitor.config.model import QueryConfig
 from aomg.monitor.config.schema import Field, Parser, Section
 from aomg.monitor.config.source import NUMERIC
@@ -47,6 +48,7 @@ def _query(columns: Mapping[str, str] | None) -> Parser[QueryConfig]:
         section = Section(field)
         value = section.take("value", _column(columns, numeric=True))
         by = section.take("by", optional(_labels(columns)), None) or {}
+        weight = section.take("weight", optional(_column(columns, numeric=True)), None)
         unit: Any = section.take("unit", one_of("us", "ms", "s", "none"), "none")
         arguments: dict[str, Any] = {key: section.take(key, duration) for key in ("size", "period")}
         for key, parser in _ARGUMENTS.items():
@@ -54,7 +56,12 @@ def _query(columns: Mapping[str, str] | None) -> Parser[QueryConfig]:
                 arguments[key] = section.take(key, parser)
         section.close(also=_ARGUMENTS)
         query = _built(section, arguments)
-        return QueryConfig(name, query, value, by, None if unit == "none" else unit, field.node.line)
+        if weight is not None:
+            try:
+                refuse_weights(query)
+            except InputError as error:
+                raise ConfigError(f"{section.field.name}: {error}", section.line_of("weight")) from None
+        return QueryConfig(name, query, value, by, None if unit == "none" else unit, field.node.line, weight)
 
     return parse
 

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 from aomg.durations import duration_text, microseconds
 from aomg.errors import AomgError
 from aomg.monitor.sinks.result_folder import days
-from aomg.monitor.sinks.result_rows import SCHEMA, codes, labels_key
+from aomg.monitor.sinks.result_rows import SCHEMA, codes, labels_key, with_current_methods
 from aomg.suggestions import there_are
 from aomg.times import day_text
 
@@ -85,7 +85,8 @@ def _rows(folder: Path, chosen: list[str], wanted: ds.Expression | None, columns
             if not files:
                 return SCHEMA.empty_table().select(columns or SCHEMA.names)
             dataset = ds.dataset(files, schema=SCHEMA, format="parquet")
-            return dataset.to_table(columns=columns or SCHEMA.names, filter=wanted)
+            rows = dataset.to_table(columns=columns or SCHEMA.names, filter=wanted)
+            return with_current_methods(rows) if "estimates" in rows.column_names else rows
         except FileNotFoundError:
             if not left:
                 raise ResultsError(f"files in {folder} kept disappearing while they were read; try again") from None

@@ -10,8 +10,9 @@ from pathlib import Path
 from aomg.monitor.config.model import Config, SourceConfig
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.rules.builder import check_rules
-from aomg.monitor.source.columns import check_heads, parquet_columns
+from aomg.monitor.source.columns import check_heads, is_wide, parquet_columns
 from aomg.monitor.source.files import SourceFiles, source_files
+from aomg.value_types import MOST_DIGITS
 
 LEAST_FREE = 200_000_000  # bytes
 
@@ -70,25 +71,34 @@ def _check_columns(config: Config, columns: dict[str, str]) -> None:
     elif config.source.kind == "parquet" and (fault := _time_fault(config.source, columns[config.source.time])):
         problems.append(ConfigError(fault, config.source.line))
     for query in config.queries.values():
-        for name in (query.value, *query.by.values()):
+        for name in query.columns:
             if name not in columns:
                 problems.append(ConfigError(f"the source has no column {name!r}; {known}", query.line))
-        if columns.get(query.value, "number") not in ("number", ""):
-            problems.append(
-                ConfigError(
-                    f"column {query.value!r} has the type {columns[query.value]}, not numbers; choose another column",
-                    query.line,
-                )
-            )
+        for name in dict.fromkeys((query.value, query.weight or query.value)):
+            if fault := _value_fault(name, columns.get(name, "number")):
+                problems.append(ConfigError(fault, query.line))
     if problems:
         raise ConfigError.together(problems)
 
 
+def _value_fault(column: str, type_: str) -> str | None:
+    """Why a column cannot be the value of a query; None if it can."""
+    if type_ in ("number", ""):
+        return None
+    if is_wide(type_):
+        return (
+            f"column {column!r} has the type {type_}, which a double would round; write integers of 64 bits with a "
+            f"sign, decimals of up to {MOST_DIGITS} digits, or doubles to the files"
+        )
+    return f"column {column!r} has the type {type_}, not numbers; choose another column"
+
+
 def _time_fault(source: SourceConfig, type_: str) -> str | None:
     """Why a column of Parquet files cannot be the event time; None if it can."""
-    if type_ == "number" and not source.time_format.startswith("epoch"):
+    numbers = type_ == "number" or is_wide(type_)
+    if numbers and not source.time_format.startswith("epoch"):
         return f"column {source.time!r} has numbers; set time_format: epoch_s, epoch_ms or epoch_us"
-    if type_ not in ("number", "time", "string", ""):
+    if not numbers and type_ not in ("time", "string", ""):
         return f"column {source.time!r} has the type {type_}, which is not a time; choose another column"
     return None
 

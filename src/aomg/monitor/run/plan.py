@@ -9,7 +9,7 @@ query                           the name of the query; empty for refused rows
 labels                          the key, in the order of the query's labels; of a refused row: reason, text and file
 start, end                      of the window
 count                           events in the window; of a refused row, how many rows it counts for
-min, max, sub_windows, burst    see `aomg.spark.columns`
+min, max, sub_windows, burst    see `aomg.tables.columns`
 estimates                       name, value, low, high, method of each quantile and each threshold
 summary, written_by             of a sub-window, if summaries are stored; start, end, count, min and max are its own
 ==============================  =====================================================================================
@@ -28,8 +28,8 @@ from aomg.monitor.rules.rows import NO_QUERY
 from aomg.monitor.source.events import events_of
 from aomg.query import Query
 from aomg.spark import quantiles, summaries
-from aomg.spark.columns import FIXED, names_of
 from aomg.spark.intake import quoted
+from aomg.tables.columns import FIXED, names_of
 
 _ESTIMATE = "struct<name: string, value: double, low: double, high: double, method: string>"
 
@@ -81,6 +81,7 @@ def _patient(config: Config, query: QueryConfig) -> Query:
 def _arguments(config: Config, query: QueryConfig) -> dict[str, Any]:
     return {
         "value": query.value,
+        "weight": query.weight,
         "time": config.source.time,
         "by": list(query.by.values()),
         "clock": config.clock,

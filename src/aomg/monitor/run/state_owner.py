@@ -51,6 +51,7 @@ def _plan_texts(config: Config) -> dict[str, str]:
     """What the plan depends on, as texts."""
     queries = {
         f"query {name}": f"{query.query.text()}; value {query.value}; by {', '.join(query.by.values()) or 'nothing'}"
+        + (f"; weight {query.weight}" if query.weight else "")
         for name, query in config.queries.items()
     }
     summaries = "stored" if config.sinks.summaries else "not stored"

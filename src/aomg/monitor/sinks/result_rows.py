@@ -9,9 +9,12 @@ count        long
 min, max     double
 sub_windows  int
 burst        boolean
-estimates    list<struct<name, value, low, high, method>>: "p99" and so on, and "below_500"
+estimates    list<struct<name, value, low, high, method>>: "p99" and so on, and "below_500", which has no method
 batch        long: the micro-batch that wrote the row
 ===========  =========================================================================================================
+
+Earlier versions stored the method `exact` for certified estimates too. Readers take methods from `methods_of`, or whole
+tables from `with_current_methods`: there, `exact` is only where low == high.
 """
 
 import math
@@ -34,6 +37,8 @@ _TEXTS = pa.list_(pa.field("element", pa.string()))
 _ESTIMATE = pa.struct(
     [("name", pa.string()), *((name, pa.float64()) for name in ("value", "low", "high")), ("method", pa.string())]
 )
+_PROVED = ("exact", "certified", "band", "envelope")
+"""Methods of estimates with a guarantee: such an estimate is exact if low == high."""
 SCHEMA = pa.schema(
     [
         ("query", pa.string()),
@@ -107,6 +112,37 @@ def codes(column: Any) -> Any:
     if pa.types.is_timestamp(whole.type) or pa.types.is_int64(whole.type):
         return pc.fill_null(whole.cast(pa.int64()), np.iinfo(np.int64).min).to_numpy(zero_copy_only=False)
     return pc.rank(whole, sort_keys="ascending", tiebreaker="dense").to_numpy(zero_copy_only=False)
+
+
+def methods_of(estimates: pa.StructArray) -> pa.DictionaryArray:
+    """The method of each stored estimate, in today's words; null where it has none.
+
+    `exact` where low == high, also if a band or an envelope proved it; `certified` where `exact` was stored and
+    low < high. All others stay as stored.
+    """
+    methods = estimates.field("method")
+    methods = methods if pa.types.is_dictionary(methods.type) else methods.dictionary_encode()
+    low, high = (estimates.field(end).to_numpy(zero_copy_only=False) for end in ("low", "high"))
+    index = pc.fill_null(methods.indices, -1).to_numpy(zero_copy_only=False)
+    words = methods.dictionary.to_pylist()
+    is_proved, was_exact = (np.array([*(word in some for word in words), False]) for some in (_PROVED, ("exact",)))
+    index = np.where(is_proved[index] & (low == high), len(words), index)
+    index = np.where(was_exact[index] & (low < high), len(words) + 1, index)
+    return pa.DictionaryArray.from_arrays(pa.array(index, mask=index < 0), pa.array([*words, "exact", "certified"]))
+
+
+def with_current_methods(table: pa.Table) -> pa.Table:
+    """Stored rows with the methods of `methods_of`."""
+    column = table["estimates"].combine_chunks()
+    flat = column.flatten()
+    kinds = list(column.type.value_type)
+    parts = [methods_of(flat).cast(kind.type) if kind.name == "method" else flat.field(kind.name) for kind in kinds]
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+    estimates = pa.ListArray.from_arrays(
+        offsets, pa.StructArray.from_arrays(parts, fields=kinds), column.type, mask=column.is_null()
+    )
+    return table.set_column(table.schema.get_field_index("estimates"), table.schema.field("estimates"), estimates)
 
 
 def records(table: pa.Table) -> Iterator[dict[str, Any]]:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from aomg.monitor.config.model import SourceConfig
 from aomg.monitor.config.secret import revealed
 from aomg.monitor.errors import ConfigError
+from aomg.value_types import MOST_DIGITS
 
 MOST_FOOTERS = 200
 MOST_HEADS = 50
@@ -23,6 +24,8 @@ _NOT_READ_HERE = (".zst", ".lz4", ".snappy", ".deflate", ".xz")
 
 def parquet_columns(source: SourceConfig, files: Sequence[Path]) -> dict[str, str]:
     """The columns of some files, each with a word on its type: number, time, or the type itself.
+
+    Numbers that a double would round have their type, too: wide decimals, and unsigned longs, which Spark reads so.
 
     Raises ConfigError for a file that is not Parquet, and for a type that Spark cannot read as configured.
     """
@@ -85,7 +88,14 @@ def _reads(declared: str, kind: pa.DataType) -> bool:
     return reads[declared]
 
 
+def is_wide(word: str) -> bool:
+    """Whether this is the type of numbers that a double would round."""
+    return word.startswith("decimal") or word == "uint64"
+
+
 def _word(kind: pa.DataType) -> str:
+    if kind == pa.uint64() or (pa.types.is_decimal(kind) and kind.precision > MOST_DIGITS):
+        return str(kind)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "number"
     if pa.types.is_dictionary(kind):

@@ -17,10 +17,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from aomg.core.weights import LARGEST_WEIGHT
 from aomg.monitor.config.model import Config, KafkaConfig, QueryConfig, SourceConfig
 from aomg.monitor.config.secret import revealed
 from aomg.monitor.source.times import time_of_event
-from aomg.spark.intake import quoted
+from aomg.spark.intake import is_weight, quoted
 
 MOST_SAMPLES = 100  # refused rows of one reason that a task returns; the others are counted
 LONGEST_TEXT = 4096
@@ -172,6 +173,10 @@ def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[st
         f.when(time.isNull(), f.lit("the time cannot be read")),
         *(f.when(bad, f.lit(f"{name} is not {_NAMES[source.columns[name]]}")) for name, bad in unreadable.items()),
         f.when(unusable, f.lit(f"no finite value in {', '.join(values)}")),
+        *(
+            f.when(~is_weight(columns[name]), f.lit(f"{name} is not a whole number from 0 to {LARGEST_WEIGHT}"))
+            for name in sorted({query.weight for query in config.queries.values() if query.weight})
+        ),
     ]
     return columns, unreadable, faults
 

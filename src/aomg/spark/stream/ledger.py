@@ -3,7 +3,7 @@
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 
-from aomg.spark.parcels import NEVER
+from aomg.tables.rows import NEVER
 
 
 @dataclass(slots=True)
@@ -44,6 +44,7 @@ class Ledger:
         self.came += parcel.came
         self.refused += parcel.refused
         self.future += parcel.future
+        self.used += parcel.weightless
 
     def next_entry(self) -> int:
         """A new number for a table of the state store."""

@@ -29,14 +29,18 @@ from aomg.errors import StateError
 from aomg.query import readable
 from aomg.spark.intake import Source, stream_columns
 from aomg.spark.keys import shard_ids
-from aomg.spark.level1 import Level1, merge_tally_rows
-from aomg.spark.level2 import Answer, Shard, slide
-from aomg.spark.parcels import NEVER, PARCELS, Parcel, batches_of, by_epoch, by_shard, pack, unpack
-from aomg.spark.stream.count_windows import CountWindows, newest_summaries
+from aomg.spark.level1 import Level1
+from aomg.spark.level2 import SparkAnswer
+from aomg.spark.parcels import PARCELS, Parcel, batches_of, by_epoch, by_shard
 from aomg.spark.stream.ledger import SCHEMA, Ledger
 from aomg.spark.stream.summaries import LiveSummaries, map_state, put_table, read_tables, remove_tables
 from aomg.spark.time_policy import TimePolicy
-from aomg.spark.worker import freeze_loaded_objects, keyed_windows
+from aomg.spark.worker import freeze_loaded_objects, prepare_worker
+from aomg.tables.count_windows import CountWindows, newest_summaries
+from aomg.tables.keyed_windows import keyed_windows
+from aomg.tables.level1 import merge_tally_rows
+from aomg.tables.level2 import Answer, Shard, slide
+from aomg.tables.rows import NEVER, pack, unpack
 
 _UNMERGED = 16  # tables of open tallies before they are merged into one
 
@@ -44,7 +48,7 @@ OUTPUT = t.StructType([PARCELS["content"]])
 
 
 def stream_answers(
-    source: Source, answer: Answer, shards: int, policy: TimePolicy, start: DataFrame | None
+    source: Source, answer: SparkAnswer, shards: int, policy: TimePolicy, start: DataFrame | None
 ) -> DataFrame:
     """The streaming plan: tally each micro-batch, store and close in one stateful operator, unpack the output."""
     ids, on_workers = shard_ids(shards), policy.on_workers()
@@ -67,6 +71,7 @@ class _WarmState:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Parcels of summaries in, one parcel of live rows for each shard out."""
+        prepare_worker(self.answer.query)
         for number, parcels in by_shard(batches):
             shard = Shard(self.answer)
             latest, epochs = by_epoch(parcels)
@@ -100,7 +105,7 @@ class ShardProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state. Each name costs Spark some milliseconds in every task."""
-        keyed_windows(self._answer.query)
+        prepare_worker(self._answer.query)
         self._ledger = handle.getValueState("ledger", SCHEMA)
         self._open = map_state(handle, "open")
         self._live = LiveSummaries(handle, self._answer.query)
@@ -151,7 +156,8 @@ class ShardProcessor(StatefulProcessor):
         if ledger.waiting >= _UNMERGED:
             waiting = read_tables(self._open)
             remove_tables(self._open, waiting)
-            table = merge_tally_rows(self._answer.query, pa.concat_tables([*waiting.values(), table]))
+            sliding = keyed_windows(self._answer.query).sliding
+            table = merge_tally_rows(sliding, pa.concat_tables([*waiting.values(), table]))
             ledger.waiting = 0
         put_table(self._open, ledger.next_entry(), table)
         ledger.waiting += 1
@@ -161,7 +167,7 @@ class ShardProcessor(StatefulProcessor):
     def _close_full(self, new: pa.Table, ledger: Ledger) -> pa.Table | None:
         """Windows counted in events: each key has its own time, so its sub-windows close when they are full."""
         query, live, waiting = self._answer.query, self._live.read().recent, read_tables(self._open)
-        batch = CountWindows(query, list(live.values()), list(waiting.values()), new)
+        batch = CountWindows(keyed_windows(query).sliding, list(live.values()), list(waiting.values()), new)
         ledger.late += batch.late
         ledger.open += batch.came - batch.late - batch.used
         ledger.used += batch.used

@@ -24,8 +24,8 @@ from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor
 from aomg.core.keyed import LIVE
 from aomg.errors import StateError
 from aomg.query import Query
-from aomg.spark.parcels import content_table, pack, sorted_rows, unpack
-from aomg.spark.worker import keyed_windows
+from aomg.tables.keyed_windows import keyed_windows
+from aomg.tables.rows import content_table, pack, sorted_rows, unpack
 
 MAPS = ("live", "blocks", "summaries")
 _SHORT = 16  # a window of fewer sub-windows has no blocks

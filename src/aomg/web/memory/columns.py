@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from aomg.monitor.sinks.result_rows import methods_of
+
 Integers = NDArray[np.integer[Any]]
 """Integers of any width."""
 
@@ -28,7 +30,7 @@ class ResultColumns:
     numbers: NDArray[np.float32]
     """(rows, estimates, 3): value, low, high."""
     methods: NDArray[np.uint8]
-    """(rows, estimates)."""
+    """(rows, estimates). A share has the method `exact` if low == high, else none."""
 
     def parts(self) -> tuple[NDArray[Any], ...]:
         """Return the columns, in their order."""
@@ -143,15 +145,18 @@ def _estimates(
     names, named = _coded(flat.field("name"))
     column_of = [estimates.index(name) if name is not None else -1 for name in names]
     columns = np.array(column_of, np.intp)[named]
-    texts, codes = _coded(flat.field("method"))
-    for text in texts:
+    texts, codes = _coded(methods_of(flat))
+    lows, highs = _real(flat.field("low")), _real(flat.field("high"))
+    is_exact = lows == highs  # shares have no method, and the page cannot see this in rounded ends
+    for text in [*texts, *(["exact"] if is_exact.any() else [])]:
         methods.setdefault(text or "", min(len(methods), 255))
     method: Any = np.array([methods[text or ""] for text in texts], np.uint8)[codes]
+    method[is_exact & (method == 0)] = methods.get("exact", 0)
     numbers = np.full((len(column), len(estimates), 3), np.nan, np.float32)
     method_numbers = np.zeros((len(column), len(estimates)), np.uint8)
     with np.errstate(over="ignore"):
         value = _real(flat.field("value")).astype(np.float32)
-    low, high = rounded_down(_real(flat.field("low"))), rounded_up(_real(flat.field("high")))
+    low, high = rounded_down(lows), rounded_up(highs)
     where: Any = _rows_alike(column, columns)
     if where is None:
         is_named = columns >= 0

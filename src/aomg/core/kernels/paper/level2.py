@@ -3,7 +3,7 @@
 Queries with raw values, more than three digits, few-k lists or no guarantee keep a fine part in every summary. Each
 result that the dense part has begun (core.kernels.answering) is refined from the live fine parts:
 
-1. an answer that is certified exact wins: the band's certificate at full resolution, then top-k's;
+1. an answer that is certified wins: the band's certificate at full resolution, then top-k's;
 2. with a guarantee, the envelope's answer;
 3. without: sample-k while a burst is live, top-k where sub-windows are too small for the quantile, else Level 2's
    mean. In paper mode only this step applies.
@@ -17,7 +17,7 @@ from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.answering import live_domain, within
 from aomg.core.kernels.bursts import burst_threshold
 from aomg.core.kernels.extremes import largest_of, push_largest, turn_stack
-from aomg.core.kernels.heads import head_word
+from aomg.core.kernels.heads import domain_in, head_word
 from aomg.core.kernels.pairs import score_pairs
 from aomg.core.kernels.paper.bands import certified_code, note_band
 from aomg.core.kernels.paper.limbs import LIMBS, SUM_END, SUM_FIRST, SUM_WIDTH, SUM_WORDS, add_to_sum, mean_of_sum
@@ -69,7 +69,6 @@ from aomg.core.kernels.ranks import PHI_COLUMN, PHI_WIDTH, live_rank
 from aomg.core.kernels.registers import (
     AT_PHI,
     BURST_EFFECT,
-    DOMAIN_SHIFT,
     ENTERED,
     EXTREME_ROOM,
     FLAG,
@@ -83,6 +82,7 @@ from aomg.core.kernels.registers import (
     LIVE_COUNT,
     LIVE_SUMMARIES,
     METHOD_BAND,
+    METHOD_CERTIFIED,
     METHOD_EXACT,
     METHOD_MEAN,
     METHOD_SAMPLE_K,
@@ -113,7 +113,7 @@ def _shift(state, words, level, start, slot, sign):
         level[limit + LIMIT_UNDER] += sign * words[limits + 2 * t]
         level[limit + LIMIT_INSIDE] += sign * words[limits + 2 * t + 1]
     if state[HAS_ENVELOPE] == 0:
-        domain = words[head + HEAD_LENGTH] >> DOMAIN_SHIFT
+        domain = domain_in(words[head + HEAD_LENGTH])
         weight = 1 if level[AS_PAPER] else words[head + HEAD_COUNT]
         inverses = limits + 2 * thresholds
         for column in range(quantiles):
@@ -259,10 +259,10 @@ def _are_small(state, level, column):
 
 @compiled
 def _method_within(state, level, method, low, high):
-    """What the dense part's method means at the query's resolution: exact only if one code is left."""
+    """What the dense part's method means at the query's resolution: certified only if one code is left."""
     if fine_code(state, level, low) == fine_code(state, level, high):
-        return METHOD_EXACT
-    return METHOD_BAND if method == METHOD_EXACT else method
+        return METHOD_CERTIFIED
+    return METHOD_BAND if method in (METHOD_EXACT, METHOD_CERTIFIED) else method
 
 
 @compiled
@@ -315,9 +315,9 @@ def answer_fine(state, words, level, out, densities):
             dense_high = next_up(dense_high) if abs(dense_high) >= EXACT_INTEGERS else dense_high
         low = max(low, dense_low, reals[OUT_MINIMUM])
         high = min(high, dense_high, reals[OUT_MAXIMUM])
-        exact, code = False, BELOW_ALL
+        certified, code = False, BELOW_ALL
         if level[KEEPS_BAND]:
-            exact, code = certified_code(state, words, level, q)
+            certified, code = certified_code(state, words, level, q)
         has_top, top = False, BELOW_ALL
         if level[KEEPS_LISTS]:
             has_top = has_top_list(level, column, rank)
@@ -325,12 +325,12 @@ def answer_fine(state, words, level, out, densities):
                 top = level[merged_list(level, column) + MERGED_CODE]
                 low = max(low, fine_interval(state, level, top, domain)[0])
                 high = min(high, fine_interval(state, level, max(top, cut), domain)[1])
-                if not exact and cut <= top and not level[AS_PAPER]:
-                    exact, code = True, top
-        if exact:
-            low_exact, high_exact = fine_interval(state, level, code, domain)
-            low, high = max(low, low_exact), min(high, high_exact)
-            value, method = low_exact + (high_exact - low_exact) / 2, METHOD_EXACT
+                if not certified and cut <= top and not level[AS_PAPER]:
+                    certified, code = True, top
+        if certified:
+            code_low, code_high = fine_interval(state, level, code, domain)
+            low, high = max(low, code_low), min(high, code_high)
+            value, method = code_low + (code_high - code_low) / 2, METHOD_CERTIFIED
         elif not has_envelope:
             method = METHOD_MEAN
             high_index = level[entry + COLUMN_HIGH]
@@ -348,8 +348,10 @@ def answer_fine(state, words, level, out, densities):
                     densities[column, 1] = spread
         if has_envelope:
             value = within(value, low, high, double_of(state[GUARANTEE]))
-            if not exact:
+            if not certified:
                 method = _method_within(state, level, method, low, high)
+        if low == high and (certified or has_envelope):  # mean, top-k and sample-k name the paper's estimator
+            method = METHOD_EXACT
         reals[c], reals[c + 1], reals[c + 2] = min(max(value, low), high), low, high
         out[c + 3] = method
     if state[THRESHOLDS] > 0:

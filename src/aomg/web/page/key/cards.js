@@ -9,8 +9,8 @@ export function keyCards(data, index, unitOf) {
     const unit = unitOf(estimate.name);
     if (index === null) return card(estimate.name, estimate.title, quantity(null, unit));
     const [value, low, high, method] = [estimate.values[index], estimate.low[index], estimate.high[index], estimate.methods[index]];
-    const texts = textsOf(value, low, high, unit);
-    const wide = unit !== "share" && value && texts.interval !== "" && texts.interval !== "exact" ? `width ${width((high - low) / value)}` : "";
+    const texts = textsOf(value, low, high, unit, method);
+    const wide = unit !== "share" && value && texts.interval !== "" && texts.interval !== "exact" ? `width ${width((high - low) / value, false)}` : "";
     return card(estimate.name, estimate.title, texts.value, texts.interval, [wide, method && method !== texts.interval ? `method ${method}` : ""].filter(Boolean).join(" · "));
   });
   const events = index === null ? card("count", "Events", "–") : card("count", "Events", whole(data.counts[index]), "in the window", data.bursts[index] ? "burst" : "");

@@ -6,7 +6,8 @@ export const STYLES = [
 ];
 // The methods, most accurate first; the strip shows each with its own colour and dash.
 export const METHODS = {
-  exact: {meaning: "its leading digits are those of the exact quantile", series: 0, dash: "solid"},
+  exact: {meaning: "both ends of its interval are equal", series: 0, dash: "solid"},
+  certified: {meaning: "right to the digits that the query keeps", series: 0, dash: "6px,2px"},
   band: {meaning: "from fine-grained counts around the quantile", series: 1, dash: "solid"},
   envelope: {meaning: "from coarse counts that bound the quantile", series: 2, dash: "6px,2px"},
   mean: {meaning: "mean of the sub-windows' quantiles (Level 2)", series: 3, dash: "3px,2px"},

@@ -21,8 +21,9 @@ export function keyTable() {
     caption.textContent = `The newest ${points.length} displayed points, newest first`;
     head.replaceChildren(element("tr", null, element("th", {scope: "col"}, "Window ended"), data.estimates.map((estimate) => element("th", {scope: "col", class: "number"}, estimate.title)), element("th", {scope: "col", class: "number"}, "Events"), element("th", {scope: "col"}, "Burst")));
     body.replaceChildren(...points.map((index) => element("tr", null, element("th", {scope: "row"}, timeWithUtc(data.ends[index])), data.estimates.map((estimate) => {
-      const {value, interval} = textsOf(estimate.values[index], estimate.low[index], estimate.high[index], unitOf(estimate.name));
-      return element("td", {class: "number"}, value, element("span", {class: "soft bounds"}, [interval, estimate.methods[index]].filter((one, place, all) => one && all.indexOf(one) === place).join(" · ")));
+      const method = estimate.methods[index];
+      const {value, interval} = textsOf(estimate.values[index], estimate.low[index], estimate.high[index], unitOf(estimate.name), method);
+      return element("td", {class: "number"}, value, element("span", {class: "soft bounds"}, [interval, method].filter((one, place, all) => one && all.indexOf(one) === place).join(" · ")));
     }), element("td", {class: "number"}, whole(data.counts[index])), element("td", null, data.bursts[index] ? "burst" : ""))));
   }
 

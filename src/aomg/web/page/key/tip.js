@@ -8,7 +8,7 @@ export function tipContent(data, index, options) {
   const rows = data.estimates.filter((estimate) => !options.hidden.has(estimate.name)).map((estimate) => {
     const {number, dash, width} = options.styles[estimate.name];
     const method = estimate.methods[index];
-    const {value, interval} = textsOf(estimate.values[index], estimate.low[index], estimate.high[index], options.unitOf(estimate.name));
+    const {value, interval} = textsOf(estimate.values[index], estimate.low[index], estimate.high[index], options.unitOf(estimate.name), method);
     return element("tr", null, element("th", {scope: "row"}, sample(`series-${number + 1}`, dash, width), estimate.title), element("td", {class: "number"}, value),
       element("td", {class: "number soft"}, interval === method ? null : interval), element("td", {class: "soft"}, method));
   });

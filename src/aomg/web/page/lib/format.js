@@ -11,6 +11,8 @@ const AS_IT_IS = [1, 1];
 const NOTHING = "–";
 // The API rounds the ends of an interval outwards to seven digits: those of an exact number are at most this far apart.
 const SEVEN_DIGITS = 2.1e-6;
+// Arithmetic of rules rounds outwards: a few doubles between the ends. Their decimals would have seventeen digits.
+const ROUNDING = 1e-14;
 const MOST_DIGITS = 7;
 
 // -- Numbers with an interval ------------------------------------------------------------------------------------------
@@ -165,13 +167,15 @@ export function unitOf(number, unit, steps = STEPS) {
 }
 
 // A value with its interval in the best unit for the value: {value: "4.213 ms", interval: "4.210..4.219"}. The interval
-// is "exact" if both ends are equal, and "" if it is unknown.
-export function estimate(value, low, high, unit = null) {
+// is "exact" if both ends are equal, and "" if it is unknown or narrower than doubles can show.
+// method: that of the API. It is "exact" where the ends were equal before they were rounded.
+export function estimate(value, low, high, unit = null, method = "") {
   if (!Number.isFinite(low) || !Number.isFinite(high)) return {value: quantity(value, unit), interval: ""};
-  const exact = high - low <= SEVEN_DIGITS * Math.max(Math.abs(low), Math.abs(high));
-  const ends = exact && Number.isFinite(value) ? [value, value] : [low, high];
+  const exact = low === high || method === "exact";
+  const one = exact || high - low <= ROUNDING * Math.max(Math.abs(low), Math.abs(high));
+  const ends = one && Number.isFinite(value) ? [value, value] : [low, high];
   const texts = inUnit(value, ...ends, unit);
-  return {value: texts.value, interval: exact ? "exact" : `${texts.low}..${texts.high}`};
+  return {value: texts.value, interval: exact ? "exact" : one ? "" : `${texts.low}..${texts.high}`};
 }
 
 // 4213 us is "4.21 ms"; 1234567 without a unit is "1,234,567"; 0.98234 of a share is "98.2 %". For values without interval.
@@ -215,10 +219,10 @@ export function share(number) {
 }
 
 // The width of an interval, relative to the value: 0.004 is "0.40 %".
-export function width(relative) {
+export function width(relative, exact = relative <= SEVEN_DIGITS) {
   if (relative === null || relative === undefined) return NOTHING;
   const percent = relative * 100;
-  if (relative <= SEVEN_DIGITS) return "0\u00a0%";
+  if (exact) return "0\u00a0%";
   if (percent < 0.01) return "<0.01\u00a0%";
   if (percent >= 1000) return ">999\u00a0%";
   return `${fixed(percent, percent < 1 ? 2 : percent < 10 ? 1 : 0)}\u00a0%`;

@@ -56,7 +56,7 @@ export function keyRow(query, addressOf, silentNow) {
     query.estimates.forEach((one, position) => {
       const estimateData = data.estimates[one.name];
       const [value, between] = cells.estimates[position].children;
-      const texts = estimate(estimateData?.value, estimateData?.low, estimateData?.high, units[position]);
+      const texts = estimate(estimateData?.value, estimateData?.low, estimateData?.high, units[position], estimateData?.method);
       write(value, texts.value);
       mark(cells.estimates[position], "data-long", texts.value.length > LONG);
       write(between, texts.interval);

@@ -1,4 +1,4 @@
-"""Closes windows counted in events on a stream, where the numbers of a key's events are its time.
+"""Closes windows counted in events as they fill, where the numbers of a key's events are its time.
 
 A sub-window of a key closes when all its numbers have arrived, or when a number a whole window beyond its end has
 arrived: the events that are missing then are given up. Sub-windows close in order. Events of closed ones are late.
@@ -12,21 +12,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aomg.core.keyed import LIVE
+from aomg.core.sliding import Sliding
 from aomg.query import Query
-from aomg.spark.keys import key_ids
-from aomg.spark.level1 import merge_tally_rows
-from aomg.spark.parcels import NEVER, by_columns
+from aomg.tables.keys import key_ids
+from aomg.tables.level1 import merge_tally_rows
+from aomg.tables.rows import NEVER, by_columns
 
 Integers = npt.NDArray[np.int64]
 
 
 class CountWindows:
-    """One micro-batch of a shard: which tallies are due and which stay open.
+    """One step of a shard: which tallies are due and which stay open.
 
     came, late and used count events; due and waiting are tables of tallies.
     """
 
-    def __init__(self, query: Query, live: Sequence[pa.Table], waiting: Sequence[pa.Table], new: pa.Table) -> None:
+    def __init__(self, sliding: Sliding, live: Sequence[pa.Table], waiting: Sequence[pa.Table], new: pa.Table) -> None:
         self.came = int(pc.sum(new["seen"]).as_py() or 0)
         table = pa.concat_tables([*live, *waiting, new])
         keys, _ = key_ids(by_columns(table), table.num_rows)
@@ -38,10 +39,10 @@ class CountWindows:
         late = tallies & (numbers < closed_to[keys])
         self.late = int(events[late].sum())
         rows = np.flatnonzero(tallies & ~late)
-        due = rows[_due(query, keys[rows], numbers[rows], events[rows], closed_to)]
+        due = rows[_due(sliding.query, keys[rows], numbers[rows], events[rows], closed_to)]
         self.used = int(events[due].sum())
-        self.due = merge_tally_rows(query, table.take(pa.array(due)))
-        self.waiting = merge_tally_rows(query, table.take(pa.array(np.setdiff1d(rows, due))))
+        self.due = merge_tally_rows(sliding, table.take(pa.array(due)))
+        self.waiting = merge_tally_rows(sliding, table.take(pa.array(np.setdiff1d(rows, due))))
 
 
 def _due(

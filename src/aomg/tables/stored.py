@@ -1,0 +1,86 @@
+"""Reads a table of stored summaries: any table with the columns that `summaries` writes, here or on Spark."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aomg.core.keyed import SUMMARY as SUMMARY_KIND
+from aomg.errors import InputError
+from aomg.query import Query
+from aomg.tables.columns import SUMMARY
+from aomg.tables.events import names_in
+from aomg.tables.keys import key_ids, plain_type
+from aomg.tables.rows import binary_buffers, content_table
+from aomg.tables.source import open_source
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """Stored summaries as a content table, with the columns that a recast needs (aomg.tables.summary_store)."""
+
+    table: pa.Table
+    by: tuple[str, ...]
+    key_types: tuple[pa.DataType, ...]
+    time_type: pa.DataType
+
+    @classmethod
+    def of(cls, summaries: Any, query: Query, by: Sequence[str] | str | None) -> "StoredTable":
+        """Check that these are summaries and have the key columns."""
+        source = open_source(summaries, None)
+        schema = source.schema
+        refuse_no_summaries(schema.names, "aomg.summaries(...)")
+        keys = [name for name in schema.names if name not in SUMMARY]
+        names = chosen_keys(keys, by)
+        span = schema.field("sub_window").type
+        kind = span.field("start").type if pa.types.is_struct(span) and span.get_field_index("start") >= 0 else span
+        if not (pa.types.is_integer(kind) if query.counted else pa.types.is_timestamp(kind)):
+            times = "integers" if query.counted else "timestamps"
+            raise InputError(
+                f"column 'sub_window' is {span}, but this query's summaries have a struct of start and end there, with "
+                f"{times}; store the table as it is, for example as Parquet"
+            )
+        types = tuple(plain_type(name, schema.field(name).type) for name in names)
+        time_type = pa.int64() if query.counted else pa.timestamp("us", kind.tz)
+        table = pa.concat_tables([schema.empty_table(), *source.tables])
+        dropped = [table[name] for name in keys if name not in names]
+        columns = [table[name].cast(kind) for name, kind in zip(names, types, strict=True)]
+        return cls(_content(table, columns, dropped, query, time_type), tuple(names), types, time_type)
+
+
+def refuse_no_summaries(names: Sequence[str], writer: str) -> None:
+    """Raise InputError if a table with these columns does not contain summaries."""
+    missing = [name for name in SUMMARY if name not in names]
+    if missing:
+        raise InputError(
+            f"this table has no column {missing[0]!r}, so it does not contain summaries; write them with {writer}"
+        )
+
+
+def chosen_keys(keys: Sequence[str], by: Sequence[str] | str | None) -> list[str]:
+    """The key columns of a result: all of the summaries' (None), or fewer."""
+    names = list(keys) if by is None else names_in(by)
+    unknown = [name for name in names if name not in keys]
+    if unknown:
+        raise InputError(
+            f"the summaries have no key column {unknown[0]!r}; their key columns are {', '.join(keys) or 'none'}"
+        )
+    return names
+
+
+def _content(
+    table: pa.Table, columns: list[pa.ChunkedArray], dropped: list[pa.ChunkedArray], query: Query, time: pa.DataType
+) -> pa.Table:
+    starts = pc.struct_field(table["sub_window"], "start").cast(time).cast(pa.int64())
+    if starts.null_count or table["summary"].null_count or table["query"].null_count:
+        raise InputError("some summaries have a null sub_window, summary or query; drop these rows first")
+    numbers = np.asarray(starts) // query.period  # exact: a sub-window starts at a multiple
+    ids, keys = key_ids(columns, table.num_rows)
+    summaries = table["summary"].cast(pa.large_binary())
+    content = content_table(keys, ids, numbers, SUMMARY_KIND, *binary_buffers(summaries))
+    for i, column in enumerate(dropped):
+        content = content.append_column(f"dropped{i}", column)
+    return content.append_column("written_by", table["query"].cast(pa.string()))

@@ -42,6 +42,7 @@ AREAS = (
             "threads": "core.threads",
             "few_k": "core.few_k",
             "event_time": "core.event_time",
+            "many_keys": "core.many_keys",
         },
     ),
     Area(

@@ -22,6 +22,7 @@ from aomg.result import Estimate, Result, Results, Share
 if TYPE_CHECKING:
     from aomg.tables import KeyedOperator, quantiles, summaries, windows
     from aomg.tables.plot import plot
+    from aomg.tables.results import flat_table
 
 __version__ = "0.1.0"
 
@@ -41,6 +42,7 @@ __all__ = [
     "StateError",
     "UnknownQuantileError",
     "__version__",
+    "flat_table",
     "plot",
     "quantiles",
     "summaries",
@@ -49,6 +51,7 @@ __all__ = [
 
 _ON_FIRST_USE = {  # these modules load Arrow, which takes longer than all the rest
     "KeyedOperator": "aomg.tables",
+    "flat_table": "aomg.tables.results",
     "plot": "aomg.tables.plot",
     "quantiles": "aomg.tables",
     "summaries": "aomg.tables",

@@ -11,7 +11,7 @@ from aomg.names import estimate_title, quantile_name, quantile_of, threshold_of
 from aomg.query import decimal_of
 from aomg.tables.curves import Curve, Curves, Integers, Reals, chosen_quantiles
 from aomg.tables.keys import key_ids
-from aomg.tables.results import flat_table
+from aomg.tables.results import flat_table, table_of_results
 
 MOST_KEYS = 40
 """Keys that one plot may have: more lines cannot be told apart."""
@@ -27,7 +27,7 @@ def curves_of_table(given: Any, quantiles: Any, by: Sequence[str] | None, keys: 
     The worst key has the largest value of the quantile that ranks keys: p99 if it is there, otherwise the last. With by
     columns this is also the only quantile, unless `quantiles` has others.
     """
-    table = _without_views(flat_table(_arrow_table(given)))
+    table = _without_views(flat_table(table_of_results(given, "plot")))
     names = _quantile_names(table)
     by = _by_columns(table, names) if by is None else _checked_by(table, by)
     if quantiles is not None:
@@ -58,15 +58,6 @@ def curves_of_table(given: Any, quantiles: Any, by: Sequence[str] | None, keys: 
     ]
     size = int(ends[0] - _moments(table["window_start"])[0][0]) if "window_start" in table.column_names else 0
     return Curves(curves, counted, size, int(steps.min()) if steps.size else 0, by, choice)
-
-
-def _arrow_table(given: Any) -> pa.Table:
-    if hasattr(given, "toArrow"):  # a DataFrame of Spark
-        return given.toArrow()
-    if not isinstance(given, pa.Table) and not hasattr(given, "__arrow_c_stream__"):
-        raise InputError(f"plot takes results, or a table of results, not {type(given).__name__}")
-    table = pa.table(given)
-    return table.select([name for name in table.column_names if not name.startswith("__index_level_")])  # of pandas
 
 
 def _without_views(table: pa.Table) -> pa.Table:

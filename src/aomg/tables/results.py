@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from aomg.errors import InputError
 from aomg.names import quantile_of, threshold_of
 from aomg.packages import optional
 from aomg.result import Results
@@ -33,12 +34,14 @@ def polars_table(results: Results, flat: bool) -> Any:
     return optional("polars", "pip install polars").from_arrow(arrow_table(results, flat))
 
 
-def flat_table(table: pa.Table) -> pa.Table:
+def flat_table(results: Any) -> pa.Table:
     """Return a table of results, with or without by columns, in which each part of a struct is a column.
 
     `window` becomes `window_start` and `window_end`, `p99` becomes `p99`, `p99_low`, `p99_high` and `p99_method`,
-    `below_500` becomes `below_500`, `below_500_low` and `below_500_high`. Other columns are left alone.
+    `below_500` becomes `below_500`, `below_500_low` and `below_500_high`. Other columns are left alone. Takes what
+    `aomg.quantiles` returns, and the same as a table of pandas, Polars or Spark.
     """
+    table = table_of_results(results, "flat_table")
     columns: dict[str, pa.ChunkedArray] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_struct(column.type) and is_struct_of_results(name):
@@ -47,6 +50,16 @@ def flat_table(table: pa.Table) -> pa.Table:
         else:
             columns[name] = column
     return pa.table(columns)
+
+
+def table_of_results(results: Any, caller: str) -> pa.Table:
+    """Return any table of results as an Arrow table, without the index of pandas. Raises InputError if it is none."""
+    if hasattr(results, "toArrow"):  # a DataFrame of Spark
+        return results.toArrow()
+    if not isinstance(results, pa.Table) and not hasattr(results, "__arrow_c_stream__"):
+        raise InputError(f"{caller} takes results, or a table of results, not {type(results).__name__}")
+    table = pa.table(results)
+    return table.select([name for name in table.column_names if not name.startswith("__index_level_")])
 
 
 def is_struct_of_results(name: str) -> bool:

@@ -34,13 +34,16 @@ def run(quick: bool) -> list[Figure]:
 
 def cases(quick: bool) -> dict[str, Timed]:
     return {
-        f"{keys:,} {kind} keys, {threads} thread{'s' * (threads > 1)}": timed(
-            lambda events=_events(keys, kind, quick), threads=threads: _quantiles(events, threads)
-        )
+        f"{keys:,} {kind} keys, {threads} thread{'s' * (threads > 1)}": _timed(keys, kind, quick, threads)
         for keys in AIMS
         for kind in KINDS
         for threads in (1, 2)
     }
+
+
+def _timed(keys: int, kind: str, quick: bool, threads: int) -> Timed:
+    events = _events(keys, kind, quick)
+    return timed(lambda: _quantiles(events, threads))
 
 
 def _compared(events: pa.Table, keys: int, kind: str, aim: float, rounds: int) -> list[Figure]:

@@ -42,7 +42,7 @@ def expected_rows(query, events):
         own = events.filter(pa.compute.equal(events["k"], key))
         operator = Operator(query)
         results = operator.push(own["v"], own["t"], own["w"])
-        results += operator.advance(np.datetime64(latest, "us"))
+        results += operator.advance(np.datetime64(latest + 1, "us"))  # the latest event may begin a sub-window
         for result in results + operator.finish():
             share = result.below(100.0)
             estimates = [(e.value, e.low, e.high, e.method) for e in (result[0.5], result[0.99])]

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aomg.core.groups import codes_present
+from aomg.core.texts import TextNumbers
 from aomg.errors import InputError
 
 Integers = npt.NDArray[np.int64]
@@ -121,13 +122,33 @@ def _encoded(column: pa.ChunkedArray) -> KeyCodes:
         keys = _of_integers(column)
         if keys is not None:
             return keys
-    if column.null_count:
-        column = without_view(column)  # the dictionary of a view has no null
+    column = without_view(column)
+    if _is_text(column.type) and not column.null_count:
+        return _of_texts(column)
     chunks = column.dictionary_encode(null_encoding="encode").chunks  # all have one dictionary
     indices = [np.asarray(chunk.indices) for chunk in chunks]
     values = chunks[-1].dictionary
     codes = indices[0] if len(indices) == 1 else np.concatenate(indices)
     return KeyCodes(codes, 0, np.arange(len(values)), [values])
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(kind == text for text in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()))
+
+
+def _of_texts(column: pa.ChunkedArray) -> KeyCodes:
+    """Texts without null: several times as fast as a dictionary of Arrow."""
+    texts, codes = TextNumbers(), []
+    large = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}.get(column.type, column.type)
+    for chunk in column.chunks:
+        if len(chunk):
+            _, places, content = chunk.buffers()
+            width = np.int64 if chunk.type == large else np.int32
+            offsets = np.frombuffer(places, width)[chunk.offset : chunk.offset + len(chunk) + 1]
+            codes.append(texts.add(offsets, np.frombuffer(content or b"", np.uint8)))
+    parts = [None, pa.py_buffer(texts.offsets), pa.py_buffer(texts.data)]
+    values = pa.Array.from_buffers(large, texts.size, parts).cast(column.type)
+    return KeyCodes(codes[0] if len(codes) == 1 else np.concatenate(codes), 0, np.arange(texts.size), [values])
 
 
 def _of_integers(column: pa.ChunkedArray) -> KeyCodes | None:

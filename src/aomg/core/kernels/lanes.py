@@ -247,6 +247,18 @@ def store_word(typing_context, ring, where, value):
 
 
 @intrinsic
+def load_word(typing_context, ring, where):
+    """The word whose bytes are ring[where:where+8]."""
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
+        return builder.load(pointer, align=1)
+
+    return types.uint64(ring, types.int64), generate
+
+
+@intrinsic
 def pack_nibbles(typing_context, counts, first, ring, where):
     """ring[where:where+8] = counts[first:first+16], which are below 16: the first eight in the low halves of bytes."""
 

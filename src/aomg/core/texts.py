@@ -1,0 +1,66 @@
+"""Numbers texts: equal texts get equal numbers, in the order of their first appearance.
+
+About 5 ns for each text of some 12 bytes while the different ones fit a core's cache.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from aomg.core.kernels.texts import enter_numbers, number_texts
+
+_SLOTS = 1 << 10
+_BYTES = 1 << 14
+
+
+class TextNumbers:
+    """The numbers of all texts so far. `add` may be called for several arrays of texts."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._hashes, self._numbers = _table(_SLOTS)
+        self._pool = np.empty(_BYTES, np.uint8)
+        self._bounds = np.zeros(_SLOTS // 2 + 1, np.int64)
+
+    def add(self, offsets: npt.NDArray[Any], data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int32]:
+        """Return the number of each text; text i is data[offsets[i] : offsets[i + 1]]."""
+        offsets, data = offsets.view(), data.view()
+        offsets.flags.writeable = data.flags.writeable = False  # kernels are compiled for one of both
+        codes = np.empty(offsets.size - 1, np.int32)
+        done = 0
+        while True:
+            done, self.size = number_texts(
+                offsets, data, done, self._hashes, self._numbers, self._pool, self._bounds, self.size, codes
+            )
+            if done == codes.size:
+                return codes
+            self._grow(int(offsets[done + 1]) - int(offsets[done]))
+
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Where each different text begins in `data`, and the end."""
+        return self._bounds[: self.size + 1]
+
+    @property
+    def data(self) -> npt.NDArray[np.uint8]:
+        """The bytes of all different texts, in the order of their numbers."""
+        return self._pool[: int(self._bounds[self.size])]
+
+    def _grow(self, length: int) -> None:
+        """Make room for at least one more text of this length."""
+        if int(self._bounds[self.size]) + length > self._pool.size:
+            pool = np.empty(2 * (self._pool.size + length), np.uint8)
+            pool[: self.data.size] = self.data
+            self._pool = pool
+        if 2 * self.size >= self._hashes.size:
+            hashes, numbers = _table(4 * self._hashes.size)
+            enter_numbers(self._hashes, self._numbers, hashes, numbers)
+            self._hashes, self._numbers = hashes, numbers
+            bounds = np.zeros(hashes.size // 2 + 1, np.int64)
+            bounds[: self.size + 1] = self.offsets
+            self._bounds = bounds
+
+
+def _table(slots: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
+    return np.zeros(slots, np.uint64), np.full(slots, -1, np.int32)

@@ -1,0 +1,82 @@
+"""Texts are numbered in the order of their first appearance, whatever their lengths and hashes."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aomg.core import texts as texts_module
+from aomg.core.kernels import texts as kernels
+from aomg.core.texts import TextNumbers
+
+lengths = st.sampled_from([0, 1, 7, 8, 9, 15, 16, 17, 40])
+texts = st.one_of(
+    st.binary(max_size=20),
+    lengths.map(lambda length: b"a" * length),
+    st.integers(0, 3000).map(lambda number: b"podset-%05d" % number),
+)
+
+
+def arrays_of(values: list[bytes], before: bytes, width: type) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets and bytes, with other bytes before the first text and none after the last."""
+    offsets = np.cumsum([len(before), *map(len, values)]).astype(width)
+    return offsets, np.frombuffer(before + b"".join(values), np.uint8)
+
+
+def expected_numbers(values: list[bytes]) -> tuple[list[int], list[bytes]]:
+    numbers: dict[bytes, int] = {}
+    return [numbers.setdefault(value, len(numbers)) for value in values], list(numbers)
+
+
+def known_texts(numbers: TextNumbers) -> list[bytes]:
+    data, offsets = numbers.data.tobytes(), numbers.offsets.tolist()
+    return [data[first:last] for first, last in pairwise(offsets)]
+
+
+@given(st.lists(st.lists(texts, max_size=40), max_size=4), st.binary(max_size=3), st.sampled_from([np.int32, np.int64]))
+def test_equal_texts_have_equal_numbers_in_the_order_of_their_first_appearance(parts, before, width):
+    numbers = TextNumbers()
+    codes = [code for part in parts for code in numbers.add(*arrays_of(part, before, width)).tolist()]
+    expected, different = expected_numbers([text for part in parts for text in part])
+    assert codes == expected
+    assert known_texts(numbers) == different
+
+
+def test_table_and_pool_grow(monkeypatch):
+    monkeypatch.setattr(texts_module, "_SLOTS", 4)
+    monkeypatch.setattr(texts_module, "_BYTES", 8)
+    values = [b"x" * (number % 50) + b"%d" % number for number in np.random.default_rng(1).integers(0, 5000, 20_000)]
+    numbers = TextNumbers()
+    expected, different = expected_numbers(values)
+    assert numbers.add(*arrays_of(values, b"", np.int32)).tolist() == expected
+    assert known_texts(numbers) == different
+
+
+def test_texts_of_one_hash_are_told_apart():
+    offsets, data = arrays_of([b"aaaaaaaa", b"bbbbbbbb"], b"", np.int32)
+    second = hash_of(b"bbbbbbbb")
+    hashes, numbers = np.full(8, second, np.uint64), np.full(8, -1, np.int32)
+    numbers[(second >> 32) & 7] = 0  # the first text is where the second belongs, under its hash
+    pool, bounds, codes = np.zeros(64, np.uint8), np.array([0, 8, 0, 0, 0]), np.zeros(2, np.int32)
+    pool[:8] = data[:8]
+    assert kernels.number_texts(offsets, data, 1, hashes, numbers, pool, bounds, 1, codes) == (2, 2)
+    assert codes[1] == 1
+
+
+def hash_of(text: bytes) -> int:
+    numbers = TextNumbers()
+    numbers.add(*arrays_of([text], b"", np.int32))
+    return int(numbers._hashes[numbers._numbers == 0][0])
+
+
+@pytest.mark.parametrize("pattern", [b"podset-%05d", b"%d", b"%07d-rack", b"host%d.example.org"])
+def test_names_that_are_counted_spread_over_the_table(pattern):
+    """No slot is far from where it belongs: a bad hash would make every look-up a search."""
+    numbers = TextNumbers()
+    numbers.add(*arrays_of([pattern % number for number in range(2000)], b"", np.int32))
+    mask = numbers._hashes.size - 1
+    slots = np.flatnonzero(numbers._numbers >= 0)
+    distance = (slots - (numbers._hashes[slots] >> np.uint64(32)).astype(np.int64)) & mask
+    assert distance.mean() < 1 and distance.max() < 64

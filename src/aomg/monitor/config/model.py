@@ -52,6 +52,8 @@ class SourceConfig:
         Empty if Parquet files supply them.
     files_per_batch
         Most files that a micro-batch reads.
+    missing_files
+        What to do if a file is gone when its micro-batch reads it: stop, or skip it.
     options
         Options of Spark and of Kafka, from a fixed list.
     """
@@ -64,6 +66,7 @@ class SourceConfig:
     time_zone: str = "UTC"
     columns: dict[str, str] = field(default_factory=dict)
     files_per_batch: int = 100
+    missing_files: Literal["stop", "skip"] = "stop"
     options: Options = field(default_factory=dict)
     kafka: KafkaConfig | None = None
     generate: GenerateConfig | None = None

@@ -92,7 +92,7 @@ def _outbox(folder: Path, batch: int) -> tuple[dict[int, list[dict[str, Any]]], 
 
 def _state(file: Path, batch: int) -> Any:
     record = _read(file, dict)
-    if record.get("version") != _VERSION:
+    if record.get("version", _VERSION) != _VERSION:
         raise StateError(f"{file} has version {record.get('version')}, but this program reads version {_VERSION}")
     text = json.dumps(record.get("state"), sort_keys=True, separators=(",", ":"))
     digest = blake2b(f"{batch}:{text}".encode(), digest_size=16).hexdigest()

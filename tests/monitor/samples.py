@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from aomg.monitor.alert import Alert, alert_id
 from aomg.monitor.delivery.notifier import Notifier
+from aomg.monitor.delivery.outbox import Outbox
 from aomg.monitor.journal.entry import Entry
 from aomg.monitor.journal.journal import Journal
 
@@ -159,6 +160,22 @@ def files(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != ".lock"
     }
+
+
+class JournaledOutbox(Outbox):
+    """An outbox whose alerts are in a journal; another one in the same folder goes on."""
+
+    def __init__(self, folder: Path, receivers, **more) -> None:
+        self.journal = Journal(folder / "state", "0" * 12)
+        last = self.journal.last
+        known = {} if last is None else last.positions
+        super().__init__(folder, receivers, self.journal.queue, known, self.journal.next, **more)
+
+    def put(self, batch: int, alerts) -> dict[str, list[dict]]:
+        """Queue the alerts of a batch as a monitor does. A batch that is in the journal is a repeat."""
+        if batch not in self.journal.entries:
+            self.journal.put(Entry(batch, "", None, queue=tuple(alerts), positions=self.positions))
+        return super().put(batch, alerts)
 
 
 class JournaledNotifier(Notifier):

@@ -292,6 +292,11 @@ def _sealed(content: Mapping[str, Any]) -> bytes:
     return f'{{"digest": "{digest_of(text)}", "content": {text}}}\n'.encode()
 
 
+def position_is_sound(file: Path) -> bool:
+    """Whether a receiver's file of its position has its digest."""
+    return _read(file) is not None
+
+
 def _read(file: Path) -> Any | None:
     """The content of a file that `_sealed` wrote; None if it is missing or damaged."""
     try:

@@ -50,9 +50,11 @@ class Checkpoint:
             start = _log_offset(before[source]) if source < len(before) else None
             end = _log_offset(offset)
             if end is None:
-                if offset != _NO_OFFSET:
+                if offset != _NO_OFFSET and offset not in offsets:
                     offsets.append(offset)
                 continue
+            if source > 0 and not (self.folder / "sources" / str(source)).is_dir():
+                continue  # the same source again: a plan has a line wherever it reads it
             for number in range(-1 if start is None else start, end):
                 for listed in self._listed(source, number + 1):
                     _look_up(listed, files, missing)

@@ -28,14 +28,20 @@ class Journal:
         The alerts of the last batches, and all that some receiver has yet to pass, by batch.
     """
 
-    def __init__(self, state: Path, stream: str) -> None:
+    def __init__(self, state: Path, stream: str, readable: Sequence[Entry] | None = None) -> None:
+        """Read the journal. Raises StateError if an entry is damaged or missing.
+
+        readable
+            Entries to add up instead, for a repair: some may be missing between them.
+        """
         self._folder = state / FOLDER
         self._stream = stream
         self.entries: dict[int, Entry] = {}
         self.files: Manifest = {}
         self.queue: dict[int, Sequence[dict[str, Any]]] = {}
-        for entry in self._stored():
-            self._check(entry)
+        for entry in self._stored() if readable is None else readable:
+            if readable is None:
+                self._check(entry)
             self._add(entry)
 
     def _stored(self) -> list[Entry]:
@@ -84,10 +90,14 @@ class Journal:
         self._remove_old()
         return entry
 
-    def replace_last(self, entry: Entry) -> Entry:
-        """Write the newest entry anew, as a base; for repairs."""
-        assert self.last is not None and entry.batch == self.last.batch
-        return self._write(replace(entry, base=self.base(entry.positions)))
+    def rebase(self, lost: Sequence[str] = ()) -> None:
+        """Write the newest entry anew, as a base, and remove all others; for repairs. `lost` are files to record."""
+        last = self.last
+        assert last is not None
+        self._write(replace(last, base=self.base(last.positions), lost=(*last.lost, *lost), written=()))
+        for batch in batches_of(self._folder):
+            if batch != last.batch:
+                self._remove(batch)
 
     def base(self, positions: Mapping[str, tuple[int, int]]) -> Base:
         """What all entries add up to. Of the queue, the batches that some receiver has not passed."""
@@ -142,12 +152,15 @@ class Journal:
         newest = max(self.entries)
         bases = [batch for batch, entry in self.entries.items() if entry.base is not None and batch <= newest - KEEP]
         for batch in [batch for batch in self.entries if batch < max(bases, default=0)]:
-            file = entry_file(self._folder, batch)
-            try:
-                file.unlink(missing_ok=True)
-            except OSError as error:
-                raise SinkError(reason(error, file)) from error
-            del self.entries[batch]
+            self._remove(batch)
+
+    def _remove(self, batch: int) -> None:
+        file = entry_file(self._folder, batch)
+        try:
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise SinkError(reason(error, file)) from error
+        self.entries.pop(batch, None)
 
 
 def entry_file(folder: Path, batch: int) -> Path:

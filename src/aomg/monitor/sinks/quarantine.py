@@ -88,10 +88,14 @@ class Quarantine:
         with self._newest.open("rb") as raw:
             return sum(1 for _ in raw) + len(lines) <= self._most_rows
 
+    def differs(self, counts: Mapping[str, int]) -> bool:
+        """Whether the file has other counts, or is damaged."""
+        stored = read_counts(self.file)
+        return stored != dict(counts) and not (stored is None and not counts and not self.file.exists())
+
     def write_counts(self, counts: Mapping[str, int]) -> bool:
         """Write the counts to their file, unless it has them; returns whether it had others."""
-        stored = read_counts(self.file)
-        if stored == dict(counts) or (stored is None and not counts and not self.file.exists()):
+        if not self.differs(counts):
             return False
         put(self.file, (json.dumps({"total": by_number(counts)}, indent=1) + "\n").encode())
         return True

@@ -12,7 +12,7 @@ from aomg.monitor.run.assembly import assembled
 from aomg.monitor.run.batches import Batches
 
 CONFIG = """
-source: {jsonl: in/, time: ts, columns: {podset: string, rtt: double}, missing_files: MISSING}
+source: {jsonl: in/, time: ts, columns: {podset: string, rtt: double}, skip_missing_files: SKIP}
 state: state/
 queries: {inbound: {value: rtt, unit: us, by: [podset], size: 60m, period: 1m, quantiles: [0.5, 0.99]}}
 sinks: {results: [{parquet: results/}], alerts: [{jsonl: alerts.jsonl}]}
@@ -21,8 +21,8 @@ groups: [{name: network, rules: [{alert: Slow, expr: p99 > 4ms}]}]
 """
 
 
-def started(folder: Path, missing: str = "stop") -> Batches:
-    (folder / "aomg.yaml").write_text(CONFIG.replace("MISSING", missing))
+def started(folder: Path, skip: bool = False) -> Batches:
+    (folder / "aomg.yaml").write_text(CONFIG.replace("SKIP", str(skip).lower()))
     return assembled(load(folder / "aomg.yaml"), Console(file=io.StringIO()))
 
 

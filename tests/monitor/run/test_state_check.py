@@ -99,7 +99,7 @@ def test_a_source_file_that_vanishes_or_grows_while_it_is_read_stops_the_batch(t
 
 
 def test_a_source_file_that_is_gone_may_be_skipped_and_the_journal_has_it(tmp_path, caplog):
-    monitor = started(tmp_path, "skip")
+    monitor = started(tmp_path, skip=True)
     file = source_file(tmp_path, 0)
     file.unlink()
     monitor(Frame(rows_of(0)), 0)
@@ -113,7 +113,7 @@ def test_a_repeat_that_reads_something_else_is_refused_before_anything_is_writte
     run(tmp_path, 2)
     (tmp_path / "state/checkpoint/commits/1").unlink()
     (tmp_path / "in/1.jsonl").write_text("rotated\n")
-    monitor = started(tmp_path, "skip")
+    monitor = started(tmp_path, skip=True)
     before = contents(tmp_path)
     with pytest.raises(StateError, match=r"batch 1 is repeated and reads a changed .*1\.jsonl, so its results would"):
         monitor(Frame(rows_of(1)), 1)

@@ -51,9 +51,13 @@ def source(field: Field) -> SourceConfig:
     else:
         settings["path"] = section.take(kind, _folder)
         settings["files_per_batch"] = section.take("files_per_batch", whole(1, 100_000), 100)
-        settings["missing_files"] = section.take("missing_files", one_of("stop", "skip"), "stop")
-    why = {"files_per_batch": "is for files; use options: {maxOffsetsPerTrigger: ...}", "missing_files": "is for files"}
-    section.close(why=why)
+        settings["skip_missing_files"] = section.take("skip_missing_files", boolean, False)
+    section.close(
+        why={
+            "files_per_batch": "is for files; use options: {maxOffsetsPerTrigger: ...}",
+            "skip_missing_files": "is for files",
+        }
+    )
     if kind == "kafka":
         settings["kafka"] = KafkaConfig(settings["kafka"].servers, settings["kafka"].topic, options=settings["options"])
     _add_time(section, kind, settings)
@@ -99,7 +103,7 @@ def _generated(section: Section, line: int) -> SourceConfig:
         "time_zone",
         "columns",
         "files_per_batch",
-        "missing_files",
+        "skip_missing_files",
         "options",
         "parquet",
         "csv",

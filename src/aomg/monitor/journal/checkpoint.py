@@ -98,8 +98,8 @@ class SourceReader:
             more = f" and {len(read.missing) - 1} more files" if len(read.missing) > 1 else ""
             raise StateError(
                 f"the source file {read.missing[0]}{more}, which batch {batch} reads, is gone. Put it back and start "
-                "again; or set missing_files: skip in the source, which leaves its events out and records that in the "
-                "journal"
+                "again; or set skip_missing_files: true in the source, which leaves its events out and records that in "
+                "the journal"
             )
         return read
 

@@ -76,7 +76,7 @@ def assembled(config: Config, console: Console, watchers: Sequence[Watcher] = ()
             journal=journal,
         ),
         watchers,
-        SourceReader(checkpoint, config.source.missing_files == "skip"),
+        SourceReader(checkpoint, config.source.skip_missing_files),
         refused_before,
         aomg.__version__,
     )

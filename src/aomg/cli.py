@@ -78,6 +78,11 @@ _Allow = Annotated[
 ]
 _Memory = Annotated[str, typer.Option(metavar="1GB", help="Maximum memory for past results.")]
 _MostSeries = Annotated[int, typer.Option(min=1, help="Maximum number of series in /metrics.")]
+_State = Annotated[Path, typer.Argument(metavar="STATE", help="The state folder of a monitor.")]
+_Quarantine = Annotated[
+    Path | None, typer.Option("--quarantine", metavar="FOLDER", help="Refused rows, if not in the state folder.")
+]
+_Repair = Annotated[bool, typer.Option("--repair", help="Rebuild what can be rebuilt; accept the loss of the rest.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 app = typer.Typer(
@@ -268,6 +273,20 @@ def compact(results: _Results) -> None:
 
     with _reported("cannot compact"):
         command.compact(Console(highlight=False), results)
+
+
+@app.command()
+def fsck(state: _State, quarantine: _Quarantine = None, repair: _Repair = False, json: _AsJson = False) -> None:
+    """Check a state folder: journal, checkpoint, and every file of results and summaries that the journal names.
+
+    Says what is damaged and how to go on. Exit code 1: something is damaged. Stop the monitor first.
+    """
+    from aomg.monitor import command
+
+    with _reported("cannot check", json):
+        sound = command.fsck(Console(highlight=False), state, quarantine, repair, json)
+    if not sound:
+        raise typer.Exit(1)
 
 
 @contextmanager

@@ -281,6 +281,9 @@ def read(csv: Ran, table: Table) -> dict[str, Result]:
     some = ("--query", "latency", "--by", "host", "--where", "up=true", "--last", "1m", "--most", "1", "--json")
     shown["quantile"] = table.aomg("query", results, *some, "--quantile", "p50")
     shown["share"] = table.aomg("query", results, *some, "--quantile", "below_250")
+    shown["fsck"] = table.aomg(
+        "fsck", csv.folder / "state", "--quarantine", csv.folder / "quarantine", "--repair", "--json"
+    )
     shown["compact"] = table.aomg("compact", results)
     shown["again"] = table.aomg("query", results)
     return shown
@@ -288,6 +291,7 @@ def read(csv: Ran, table: Table) -> dict[str, Result]:
 
 def test_a_query_shows_shares_beside_quantiles(read: dict[str, Result]) -> None:
     assert "below_250" in read["all"].stdout and "below_305_5" in read["all"].stdout
+    assert json.loads(read["fsck"].stdout)["ok"]
     assert "2024-04-30: joined 2 files, 14 rows" in read["compact"].stdout
     assert read["again"].stdout == read["all"].stdout
 

@@ -11,6 +11,10 @@ from unittest import mock
 import pyarrow as pa
 
 from aomg.monitor.alert import Alert, alert_id
+from aomg.monitor.delivery.notifier import Notifier
+from aomg.monitor.delivery.outbox import Outbox
+from aomg.monitor.journal.entry import Entry
+from aomg.monitor.journal.journal import Journal
 
 MINUTE = 60_000_000
 NOON = 1_794_830_400_000_000  # 2026-11-16T12:00:00Z
@@ -51,6 +55,20 @@ def table(*rows: dict) -> pa.Table:
     for name in ("start", "end"):
         result = result.set_column(result.column_names.index(name), name, result[name].cast(time))
     return result
+
+
+def spark_plans(state: Path, batch: int, *offsets: str) -> None:
+    """Write what Spark writes before a batch: what each of its sources reads."""
+    file = state / "checkpoint" / "offsets" / str(batch)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(["v1", "{}", *(offsets or ["-"])]))
+
+
+def spark_commits(state: Path, batch: int) -> None:
+    """Write what Spark writes after a batch."""
+    file = state / "checkpoint" / "commits" / str(batch)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("v1\n{}")
 
 
 def alert(transition="firing", podset="17", end=NOON, batch=3, rule="SwitchFault", **more) -> Alert:
@@ -142,3 +160,34 @@ def files(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != ".lock"
     }
+
+
+class JournaledOutbox(Outbox):
+    """An outbox whose alerts are in a journal; another one in the same folder goes on."""
+
+    def __init__(self, folder: Path, receivers, **more) -> None:
+        self.journal = Journal(folder / "state", "0" * 12)
+        last = self.journal.last
+        known = {} if last is None else last.positions
+        super().__init__(folder, receivers, self.journal.queue, known, self.journal.next, **more)
+
+    def put(self, batch: int, alerts) -> dict[str, list[dict]]:
+        """Queue the alerts of a batch as a monitor does. A batch that is in the journal is a repeat."""
+        if batch not in self.journal.entries:
+            self.journal.put(Entry(batch, "", None, queue=tuple(alerts), positions=self.positions))
+        return super().put(batch, alerts)
+
+
+class JournaledNotifier(Notifier):
+    """A notifier whose alerts are in a journal, as those of a monitor are; another one in the same folder goes on."""
+
+    def __init__(self, folder: Path, receivers, backoff=None, **more) -> None:
+        self.journal = Journal(folder / "state", "0" * 12)
+        super().__init__(folder, receivers, backoff, journal=self.journal, **more)
+
+    def send(self, batch: int, alerts) -> None:
+        """Send the alerts of a batch as a monitor does. A batch that is in the journal is a repeat."""
+        if batch not in self.journal.entries:
+            queue = tuple(self.queue_of(batch, alerts))
+            self.journal.put(Entry(batch, "", None, queue=queue, positions=self.positions))
+        super().send(batch, self.journal.entries[batch].queue)

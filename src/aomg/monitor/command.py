@@ -1,4 +1,4 @@
-"""Implements `aomg run`, `check`, `query`, `compact` and `demo`."""
+"""Implements `aomg run`, `check`, `query`, `compact`, `fsck` and `demo`."""
 
 import json
 import shutil
@@ -71,6 +71,28 @@ def query(
     except DurationError as error:
         raise ConfigError(f"--last: {error}") from None
     show(console, results, name, by, labels, quantile, last=span, most=most, as_json=as_json)
+
+
+def fsck(console: Console, state: Path, quarantine: Path | None, repair: bool, as_json: bool = False) -> bool:
+    """Check a state folder and print what is damaged; returns whether all is well, or repaired."""
+    from aomg.monitor.run.fsck import check_folder
+
+    checked = check_folder(state, quarantine, repair)
+    if as_json:
+        findings = [finding.to_json() for finding in checked.findings]
+        text = {"ok": checked.sound, "looked_at": list(checked.looked_at), "findings": findings}
+        console.out(json.dumps(text), highlight=False)
+        return checked.sound
+    console.print(f"looked at {', '.join(checked.looked_at)}", soft_wrap=True, markup=False)
+    for finding in checked.findings:
+        done = "repaired: " if finding.repaired else ""
+        console.print(f"{finding.file}: {finding.problem}", style="red", markup=False, soft_wrap=True)
+        console.print(f"  {done}{finding.remedy}", markup=False, soft_wrap=True)
+    if not checked.findings:
+        console.print("nothing is damaged")
+    elif not checked.sound and any(finding.remedy.startswith("--repair") for finding in checked.findings):
+        console.print(f"to repair what can be repaired: aomg fsck {state} --repair", soft_wrap=True, markup=False)
+    return checked.sound
 
 
 def compact(console: Console, results: Path) -> None:

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 from http_listener import HANG_UP, HEARD_BUT_SILENT, OK, SLOW, listening
-from samples import MINUTE, NOON, alert, quick_disk, record_of
+from samples import MINUTE, NOON, JournaledNotifier, alert, quick_disk, record_of
 
 from aomg.monitor.atomic_files import SinkError
 from aomg.monitor.delivery import undelivered_alerts
 from aomg.monitor.delivery.base import NotDelivered
-from aomg.monitor.delivery.notifier import Backoff, Notifier
+from aomg.monitor.delivery.notifier import Backoff
 from aomg.monitor.delivery.webhook import Webhook
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
@@ -62,7 +62,7 @@ def test_every_transition_arrives_once_and_in_order_at_a_receiver_that_fails_in_
     ways = [OK, OK, OK, 500, 503, 429, 408, 302, HANG_UP, HEARD_BUT_SILENT]
     alerts = day_of_alerts(60)
     with listening(lambda number: chance.choice(ways) if number != 5 else SLOW) as receiver:
-        notifier = Notifier(tmp_path, [Webhook(receiver.url, timeout=0.5)], AT_ONCE)
+        notifier = JournaledNotifier(tmp_path, [Webhook(receiver.url, timeout=0.5)], AT_ONCE)
         for batch in range(20):
             notifier.send(batch, alerts[3 * batch : 3 * batch + 3])
         assert notifier.close(LONG) == {}
@@ -75,7 +75,7 @@ def test_every_transition_arrives_once_and_in_order_at_a_receiver_that_fails_in_
 
 def test_ids_are_in_the_header_and_in_the_body(tmp_path):
     with listening() as receiver:
-        notifier = Notifier(tmp_path, [Webhook(receiver.url + "/hook", {"X-Team": "network"})])
+        notifier = JournaledNotifier(tmp_path, [Webhook(receiver.url + "/hook", {"X-Team": "network"})])
         notifier.send(3, [alert()])
         notifier.close(LONG)
         (heard,) = receiver.heard
@@ -88,7 +88,7 @@ def test_ids_are_in_the_header_and_in_the_body(tmp_path):
 
 def test_pending_alerts_and_those_that_went_away_are_not_told(tmp_path):
     receiver = Silent()
-    notifier = Notifier(tmp_path, [receiver])
+    notifier = JournaledNotifier(tmp_path, [receiver])
     notifier.send(0, [alert("pending"), alert("inactive"), alert("firing")])
     assert notifier.close(LONG) == {} and [one["transition"] for one in receiver.heard] == ["firing"]
 
@@ -96,7 +96,7 @@ def test_pending_alerts_and_those_that_went_away_are_not_told(tmp_path):
 def test_a_receiver_that_is_down_holds_up_neither_the_others_nor_the_stream(tmp_path):
     down, up = Silent(), Silent()
     down.works.clear()
-    notifier = Notifier(tmp_path, [down, up], Backoff(first=3600, most=3600))
+    notifier = JournaledNotifier(tmp_path, [down, up], Backoff(first=3600, most=3600))
     for batch, one in enumerate(day_of_alerts(10)):
         notifier.send(batch, [one])
     for _ in range(10):
@@ -112,11 +112,11 @@ def test_what_was_not_delivered_is_told_after_the_next_start(tmp_path):
     receiver = Silent()
     receiver.works.clear()
     alerts = day_of_alerts(6)
-    notifier = Notifier(tmp_path, [receiver], AT_ONCE)
+    notifier = JournaledNotifier(tmp_path, [receiver], AT_ONCE)
     notifier.send(0, alerts[:4])
     assert receiver.attempts.acquire(timeout=30) and list(notifier.close(0).values()) == [4]
     receiver.works.set()
-    notifier = Notifier(tmp_path, [receiver], AT_ONCE)
+    notifier = JournaledNotifier(tmp_path, [receiver], AT_ONCE)
     notifier.send(1, alerts[4:])
     assert notifier.close(LONG) == {}
     assert [one["id"] for one in receiver.heard] == [one.id for one in alerts]
@@ -125,7 +125,7 @@ def test_what_was_not_delivered_is_told_after_the_next_start(tmp_path):
 def test_a_batch_that_is_repeated_after_a_crash_is_recognised(tmp_path):
     receiver = Silent()
     for _ in range(3):
-        notifier = Notifier(tmp_path, [receiver])
+        notifier = JournaledNotifier(tmp_path, [receiver])
         notifier.send(8, day_of_alerts(4))
         notifier.send(9, [alert("resolved", "x")])
         assert notifier.close(LONG) == {}
@@ -140,7 +140,7 @@ def test_a_process_that_is_killed_before_or_after_the_answer_tells_all_in_the_en
         child = os.fork()
         if not child:
             try:
-                notifier = Notifier(tmp_path, [Webhook(receiver.url, timeout=20)], AT_ONCE)
+                notifier = JournaledNotifier(tmp_path, [Webhook(receiver.url, timeout=20)], AT_ONCE)
                 notifier.send(0, alerts)
                 signal.pause()
             finally:
@@ -149,7 +149,7 @@ def test_a_process_that_is_killed_before_or_after_the_answer_tells_all_in_the_en
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         receiver.ended.set()
-        notifier = Notifier(tmp_path, [Webhook(receiver.url, timeout=20)], AT_ONCE)
+        notifier = JournaledNotifier(tmp_path, [Webhook(receiver.url, timeout=20)], AT_ONCE)
         notifier.send(0, alerts)
         assert notifier.close(LONG) == {}
         assert [one["id"] for one in receiver.accepted()] == [one.id for one in alerts]
@@ -158,7 +158,7 @@ def test_a_process_that_is_killed_before_or_after_the_answer_tells_all_in_the_en
 def test_what_a_receiver_refuses_is_recorded_and_does_not_hold_up_the_rest(tmp_path, caplog):
     alerts = day_of_alerts(4)
     with listening(lambda number: 400 if number == 1 else OK, body=b"no such\nteam") as receiver:
-        notifier = Notifier(tmp_path, [Webhook(f"{receiver.url}/hook?token=hunter2")], AT_ONCE)
+        notifier = JournaledNotifier(tmp_path, [Webhook(f"{receiver.url}/hook?token=hunter2")], AT_ONCE)
         notifier.send(0, alerts)
         notifier.close(LONG)
         (status,) = notifier.status()
@@ -175,7 +175,7 @@ def test_alerts_wait_for_a_receiver_with_a_wrong_token_or_address_and_that_is_sa
 ):
     alerts = day_of_alerts(3)
     with listening(lambda number: answer if number < 5 else OK) as receiver:
-        notifier = Notifier(tmp_path, [Webhook(receiver.url)], AT_ONCE)
+        notifier = JournaledNotifier(tmp_path, [Webhook(receiver.url)], AT_ONCE)
         notifier.send(0, alerts)
         assert notifier.close(LONG) == {}
         assert [one["id"] for one in receiver.accepted()] == [one.id for one in alerts]
@@ -192,7 +192,7 @@ def test_a_failure_is_logged_once_though_every_answer_has_another_text(tmp_path,
             return 404 if number < 5 else OK
 
         receiver.answer = answer
-        notifier = Notifier(tmp_path, [Webhook(receiver.url)], AT_ONCE)
+        notifier = JournaledNotifier(tmp_path, [Webhook(receiver.url)], AT_ONCE)
         notifier.send(0, day_of_alerts(1))
         assert notifier.close(LONG) == {} and len(receiver.heard) == 6
     assert sum("answered 404" in record.message for record in caplog.records) == 1
@@ -201,11 +201,11 @@ def test_a_failure_is_logged_once_though_every_answer_has_another_text(tmp_path,
 def test_what_waits_behind_a_wrong_address_is_told_at_the_one_that_is_mended(tmp_path):
     alerts = day_of_alerts(3)
     with listening(lambda number: 404) as wrong, listening() as right:
-        notifier = Notifier(tmp_path, [Webhook(wrong.url + "/hok")], AT_ONCE)
+        notifier = JournaledNotifier(tmp_path, [Webhook(wrong.url + "/hok")], AT_ONCE)
         notifier.send(0, alerts)
         wrong.wait_for(4)
         assert list(notifier.close(0).values()) == [3]
-        notifier = Notifier(tmp_path, [Webhook(right.url + "/hook")], AT_ONCE)
+        notifier = JournaledNotifier(tmp_path, [Webhook(right.url + "/hook")], AT_ONCE)
         assert notifier.close(LONG) == {}
         assert [one["id"] for one in right.accepted()] == [one.id for one in alerts]
 
@@ -230,46 +230,43 @@ class Repeated(Silent):
 def test_all_alertmanagers_that_moved_at_once_hear_of_what_fires_now(tmp_path):
     old = [Repeated("http://am1"), Repeated("http://am2")]
     fires, over = alert(podset="1"), [alert(podset="2"), alert("resolved", "2", NOON + 1)]
-    notifier = Notifier(tmp_path, old)
+    notifier = JournaledNotifier(tmp_path, old)
     notifier.send(3, [fires, *over])
     assert notifier.close(LONG) == {}
     new = [Repeated("http://am1.new"), Repeated("http://am2.new")]
     state = replace(fires, annotations={}, quantities={}, count=None)  # what the judge remembers
-    notifier = Notifier(tmp_path, new, firing=[state], evaluated=3)
+    notifier = JournaledNotifier(tmp_path, new, firing=[state])
     assert [one.firing() for one in new] == [[fires.id], [fires.id]]
     assert new[0].repeated[0][0]["annotations"] == dict(fires.annotations), "what was told then says more"
     notifier.send(4, [alert("resolved", "1", NOON + MINUTE)])
     assert notifier.close(LONG) == {}
     assert [[one["transition"] for one in receiver.heard] for receiver in new] == [["resolved"], ["resolved"]]
     again = Repeated("http://am1.new")
-    notifier = Notifier(tmp_path, [again, new[1]])
+    notifier = JournaledNotifier(tmp_path, [again, new[1]])
     notifier.send(5, [alert(podset="3")])
     assert notifier.close(LONG) == {} and len(again.heard) == 1
     assert not again.repeated, "what was resolved fires no longer"
 
 
 def test_an_alertmanager_that_is_added_hears_of_what_fires_though_nobody_was_told_before(tmp_path):
-    Notifier(tmp_path, []).close(0)
+    JournaledNotifier(tmp_path, []).close(0)
     added = Repeated("http://am")
-    notifier = Notifier(tmp_path, [added, hook := Silent()], firing=[alert(podset="1")], evaluated=3)
+    notifier = JournaledNotifier(tmp_path, [added, hook := Silent()], firing=[alert(podset="1")])
     assert added.firing() == [alert(podset="1").id]
     assert notifier.close(LONG) == {} and not added.heard and not hook.heard, "others hear nothing of the past"
 
 
 def test_what_was_resolved_before_a_crash_is_not_told_as_firing_after_it(tmp_path):
-    """Killed after the alerts of batch 4 went out and before its state was written: the state still says that it fires.
-
-    Batch 4 comes again, and its alerts are recognised: nobody would tell a second time that it was resolved.
-    """
+    """Killed after the alerts of batch 4 went out and before Spark committed it: batch 4 comes again."""
     receiver = Repeated("http://am")
     fires, resolved, late = alert(podset="1"), alert("resolved", "1", NOON + 1, batch=4), alert(podset="9", batch=4)
-    notifier = Notifier(tmp_path, [receiver])
+    notifier = JournaledNotifier(tmp_path, [receiver])
     notifier.send(3, [fires])
     notifier.send(4, [resolved, late])
     assert notifier.close(LONG) == {}
     new = Repeated("http://new")
     receiver.repeated, receiver.attempts = [], threading.Semaphore(0)
-    notifier = Notifier(tmp_path, [receiver, new], firing=[fires], evaluated=3)
+    notifier = JournaledNotifier(tmp_path, [receiver, new], firing=[late])
     assert receiver.firing() == new.firing() == [late.id]
     notifier.send(4, [resolved, late])
     assert notifier.close(LONG) == {}
@@ -280,11 +277,11 @@ def test_what_was_resolved_before_a_crash_is_not_told_as_firing_after_it(tmp_pat
 def test_what_still_waits_for_an_alertmanager_is_not_told_as_firing_before_its_turn(tmp_path):
     receiver = Repeated("http://am")
     receiver.works.clear()
-    notifier = Notifier(tmp_path, [receiver], Backoff(first=3600, most=3600))
+    notifier = JournaledNotifier(tmp_path, [receiver], Backoff(first=3600, most=3600))
     notifier.send(3, [alert(podset="1")])
     assert receiver.attempts.acquire(timeout=30) and list(notifier.close(0).values()) == [1]
     receiver.works.set()
-    notifier = Notifier(tmp_path, [receiver], firing=[alert(podset="1")], evaluated=3)
+    notifier = JournaledNotifier(tmp_path, [receiver], firing=[alert(podset="1")])
     assert notifier.close(LONG) == {}
     assert [one["id"] for one in receiver.heard] == [alert(podset="1").id] and not receiver.repeated
 
@@ -293,7 +290,7 @@ def test_an_alert_that_fails_for_too_long_is_given_up(tmp_path):
     receiver = Silent()
     receiver.patience = 0.0
     receiver.works.clear()
-    notifier = Notifier(tmp_path, [receiver], AT_ONCE)
+    notifier = JournaledNotifier(tmp_path, [receiver], AT_ONCE)
     notifier.send(0, day_of_alerts(3))
     assert notifier.close(LONG) == {} and notifier.status()[0].given_up == 3
 
@@ -302,7 +299,7 @@ def test_too_many_that_wait_push_out_the_oldest(tmp_path):
     receiver = Silent()
     receiver.works.clear()
     alerts = day_of_alerts(9)
-    notifier = Notifier(tmp_path, [receiver], AT_ONCE, most=5)
+    notifier = JournaledNotifier(tmp_path, [receiver], AT_ONCE, most=5)
     for batch in range(3):
         notifier.send(batch, alerts[3 * batch : 3 * batch + 3])
     receiver.works.set()
@@ -318,7 +315,7 @@ def test_the_record_of_what_was_not_delivered_is_bounded(tmp_path, monkeypatch):
     receiver = Silent()
     receiver.works.clear()
     receiver.patience = 0.0
-    notifier = Notifier(tmp_path, [receiver], AT_ONCE)
+    notifier = JournaledNotifier(tmp_path, [receiver], AT_ONCE)
     notifier.send(0, day_of_alerts(30))
     notifier.close(LONG)
     kept = sorted(path.stat().st_size for path in tmp_path.glob("undelivered*"))
@@ -338,7 +335,7 @@ def test_a_fault_in_a_receiver_does_not_end_its_thread(tmp_path):
 
     receiver = Faulty()
     receiver.repeat_every = 0.0
-    notifier = Notifier(tmp_path, [receiver], AT_ONCE)
+    notifier = JournaledNotifier(tmp_path, [receiver], AT_ONCE)
     for batch, one in enumerate(day_of_alerts(3)):
         notifier.send(batch, [one])
         assert receiver.attempts.acquire(timeout=30)
@@ -348,12 +345,12 @@ def test_a_fault_in_a_receiver_does_not_end_its_thread(tmp_path):
 def test_a_receiver_that_wants_it_is_told_again_of_what_is_firing_after_a_restart_too(tmp_path):
     receiver = Silent()
     receiver.repeat_every = 3600.0
-    notifier = Notifier(tmp_path, [receiver])
+    notifier = JournaledNotifier(tmp_path, [receiver])
     notifier.send(0, [alert(podset="1"), alert(podset="2"), alert("resolved", podset="1", end=NOON + 1)])
     notifier.send(1, [alert(podset="3")])
     assert notifier.close(LONG) == {} and not any(receiver.repeated)
     receiver.attempts = threading.Semaphore(0)
-    notifier = Notifier(tmp_path, [receiver])
+    notifier = JournaledNotifier(tmp_path, [receiver])
     assert receiver.attempts.acquire(timeout=30)
     notifier.close(LONG)
     assert [[one["labels"]["podset"] for one in part] for part in receiver.repeated] == [["2", "3"]]
@@ -362,7 +359,7 @@ def test_a_receiver_that_wants_it_is_told_again_of_what_is_firing_after_a_restar
 def test_what_is_firing_is_told_again_and_again(tmp_path):
     receiver = Silent()
     receiver.repeat_every = 0.001
-    notifier = Notifier(tmp_path, [receiver])
+    notifier = JournaledNotifier(tmp_path, [receiver])
     notifier.send(0, [alert()])
     for _ in range(5):
         assert receiver.attempts.acquire(timeout=30)
@@ -371,17 +368,17 @@ def test_what_is_firing_is_told_again_and_again(tmp_path):
 
 
 def test_two_processes_cannot_share_an_outbox(tmp_path):
-    notifier = Notifier(tmp_path, [Silent()])
+    notifier = JournaledNotifier(tmp_path, [Silent()])
     with pytest.raises(SinkError, match="another process uses"):
-        Notifier(tmp_path, [Silent()])
+        JournaledNotifier(tmp_path, [Silent()])
     notifier.close(0)
-    Notifier(tmp_path, [Silent()]).close(0)
+    JournaledNotifier(tmp_path, [Silent()]).close(0)
 
 
 def test_a_failure_is_logged_once_and_so_is_its_end(tmp_path, caplog):
     receiver = Silent()
     receiver.works.clear()
-    notifier = Notifier(tmp_path, [receiver], AT_ONCE)
+    notifier = JournaledNotifier(tmp_path, [receiver], AT_ONCE)
     with caplog.at_level(logging.WARNING):
         notifier.send(0, day_of_alerts(3))
         for _ in range(5):

@@ -7,14 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import NOON, Killed, alert, dying, quick_disk, record_of
+from samples import NOON, JournaledNotifier, JournaledOutbox, Killed, alert, dying, quick_disk, record_of
 
 from aomg.monitor.config.secret import Secret, address
 from aomg.monitor.delivery.alertmanager import Alertmanager
 from aomg.monitor.delivery.command import Command
 from aomg.monitor.delivery.log import Log
-from aomg.monitor.delivery.notifier import Notifier
-from aomg.monitor.delivery.outbox import Outbox
 from aomg.monitor.delivery.queue_names import moved, names_of
 from aomg.monitor.delivery.webhook import Webhook
 
@@ -41,11 +39,11 @@ def names(*identities: str) -> list[str]:
     return list(names_of([Down(identity) for identity in identities]))
 
 
-def outbox(folder: Path, *identities: str) -> Outbox:
-    return Outbox(folder, dict.fromkeys(names(*identities), True))
+def outbox(folder: Path, *identities: str) -> JournaledOutbox:
+    return JournaledOutbox(folder, dict.fromkeys(names(*identities), True))
 
 
-def waiting(box: Outbox, *identities: str) -> list[int]:
+def waiting(box: JournaledOutbox, *identities: str) -> list[int]:
     counts = [box.waiting(name) for name in names(*identities)]
     box.close()
     return counts
@@ -54,7 +52,7 @@ def waiting(box: Outbox, *identities: str) -> list[int]:
 def filled(folder: Path, *identities: str) -> None:
     """Two alerts wait for the first receiver, three for the others."""
     box = outbox(folder, *identities)
-    box.put([record_of(alert(end=NOON + number)) for number in range(3)])
+    box.put(box.journal.next, [record_of(alert(end=NOON + number)) for number in range(3)])
     first = names(*identities)[0]
     box.done(first, box.head(first))
     box.close()
@@ -81,10 +79,10 @@ def test_where_two_are_gone_and_two_are_new_nobody_gets_what_waited_for_another(
 
 def test_a_mended_webhook_does_not_take_what_waits_for_a_log(tmp_path):
     log, hook = Down("alerts.log", "log"), Down("http://a", "webhook")
-    box = Outbox(tmp_path, dict.fromkeys(names_of([log]), False))
-    box.put([record_of(alert())])
+    box = JournaledOutbox(tmp_path, dict.fromkeys(names_of([log]), False))
+    box.put(box.journal.next, [record_of(alert())])
     box.close()
-    box = Outbox(tmp_path, dict.fromkeys(names_of([hook]), False))
+    box = JournaledOutbox(tmp_path, dict.fromkeys(names_of([hook]), False))
     assert [box.waiting(name) for name in names_of([hook])] == [0]
     box.close()
 
@@ -93,7 +91,7 @@ def test_what_waits_for_a_receiver_that_was_taken_out_is_recorded_once(tmp_path,
     filled(tmp_path, "http://gone", "http://stays")
     gone = names("http://gone")[0]
     for _ in range(2):
-        Notifier(tmp_path, []).close(0)
+        JournaledNotifier(tmp_path, []).close(0)
     lines = [json.loads(line) for line in (tmp_path / "undelivered.jsonl").read_text().splitlines()]
     mine = [line for line in lines if line["receiver"] == gone]
     assert [line["alert"]["id"] for line in mine] == [record_of(alert(end=NOON + number))["id"] for number in (1, 2)]
@@ -115,11 +113,11 @@ def test_queues_that_were_called_by_their_place_are_taken_over(tmp_path):
 @pytest.mark.parametrize("operation", range(8))
 def test_killed_while_it_takes_over_it_loses_nothing(tmp_path, operation):
     box = outbox(tmp_path, "a", "b")
-    box.put([record_of(alert(podset="1")), record_of(alert(podset="2"))])
+    box.put(box.journal.next, [record_of(alert(podset="1")), record_of(alert(podset="2"))])
     for name in names("a"):
         box.done(name, box.head(name))
         box.done(name, box.head(name))
-    box.put([record_of(alert(podset="3"))])
+    box.put(box.journal.next, [record_of(alert(podset="3"))])
     box.close()
     try:
         with dying(operation):

@@ -9,14 +9,13 @@ import urllib.request
 import pytest
 from http_listener import HANG_UP, SLOW, listening
 from programs import ALERTMANAGER, needs
-from samples import MINUTE, NOON, alert, quick_disk, record_of
+from samples import MINUTE, NOON, JournaledNotifier, alert, quick_disk, record_of
 
 from aomg.monitor.config.secret import Secret
 from aomg.monitor.delivery.alertmanager import Alertmanager
 from aomg.monitor.delivery.base import NotDelivered
 from aomg.monitor.delivery.command import Command
 from aomg.monitor.delivery.log import Log
-from aomg.monitor.delivery.notifier import Notifier
 from aomg.monitor.delivery.webhook import Webhook
 from aomg.monitor.errors import ConfigError
 
@@ -151,14 +150,14 @@ def test_a_real_alertmanager_shows_a_firing_alert_until_it_is_resolved(tmp_path)
             return json.loads(answer.read())
 
     try:
-        notifier = Notifier(tmp_path / "outbox", [Alertmanager(url)])  # it may not listen yet: it is tried again
+        notifier = JournaledNotifier(tmp_path / "outbox", [Alertmanager(url)])  # it may not listen yet
         now = int(time.time()) * 1_000_000
         notifier.send(0, [alert("pending", "1", now), alert("firing", "17", now), alert("firing", "18", now)])
         assert notifier.close(30) == {}
         shown = {one["labels"]["podset"]: one for one in active()}
         assert set(shown) == {"17", "18"} and shown["17"]["status"]["state"] in ("active", "unprocessed")
         assert shown["17"]["annotations"]["aomg_id"] == alert("firing", "17", now).id
-        notifier = Notifier(tmp_path / "outbox", [Alertmanager(url)])
+        notifier = JournaledNotifier(tmp_path / "outbox", [Alertmanager(url)])
         notifier.send(1, [alert("resolved", "17", now + 1, started=now - MINUTE, fired=now)])
         assert notifier.close(30) == {}
         assert [one["labels"]["podset"] for one in active()] == ["18"]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import query, rows
 from rich.console import Console
-from samples import MINUTE, NOON, quick_disk, row, table
+from samples import MINUTE, NOON, quick_disk, row, spark_commits, spark_plans, table
 
 from aomg.errors import StateError
 from aomg.monitor.alert import alert_id
@@ -57,7 +57,10 @@ groups:
 def take(batches: Batches, batch: int, **p99: float) -> None:
     """One window, as Spark hands it over."""
     rows = table(*(row((key,), NOON + batch * MINUTE, p99=value) for key, value in p99.items()))
+    state = batches.quarantine.file.parents[1]
+    spark_plans(state, batch)
     batches.take(rows.append_column("summary", pa.nulls(len(rows), pa.binary())), batch)
+    spark_commits(state, batch)
 
 
 def annotations_in(heard) -> list[dict[str, str]]:
@@ -100,8 +103,8 @@ def test_a_damaged_state_is_told_at_the_start(tmp_path):
     batches = batches_of(tmp_path, SLOW, [])
     take(batches, 0, x=5000.0)
     batches.notifier.close(0)
-    (tmp_path / "state/alerts/0.json").write_text("{}")
-    with pytest.raises(StateError, match=r"0\.json is damaged"):
+    (tmp_path / "state/journal/0000000000.json").write_text("{}")
+    with pytest.raises(StateError, match=r"journal/0000000000\.json is damaged"):
         batches_of(tmp_path, SLOW, [])
 
 

@@ -14,7 +14,8 @@ from judging import MINUTE, queries, rows, rule
 from aomg.monitor.alert import Alert, FleetReport, alert_id
 from aomg.monitor.alerts.judge import Judge
 from aomg.monitor.alerts.state import State
-from aomg.monitor.alerts.state_files import StateFiles
+from aomg.monitor.journal.entry import Entry
+from aomg.monitor.journal.journal import Journal
 from aomg.monitor.rules.builder import build
 from aomg.monitor.sinks.jsonl import JsonLinesSink
 from aomg.times import time_text
@@ -47,12 +48,15 @@ class Monitor:
         (self.state_folder / "stream").write_text(stream + "\n")
         self.judge = Judge([build(one, queries()) for one in RULES], queries())
         self.sink = JsonLinesSink(self.file, stream=stream)
-        self.states = StateFiles(self.state_folder / "alerts")
+        self.stream, self.journal = stream, Journal(self.state_folder, stream)
         self.state = State()
 
     def batch(self, number: int, slow: set[str], keys: str = "abc") -> None:
-        answer = self.states.load_below(number)
-        before = State() if answer is None else State.from_json(answer)
+        for stale in range(number, self.journal.next):  # restored from a backup
+            (self.state_folder / "journal" / f"{stale:010d}.json").unlink()
+        self.journal = Journal(self.state_folder, self.stream)
+        last = self.journal.last
+        before = State() if last is None else State.from_json(last.state)
         values = {
             key: {"p99": (4900, 5000, 5100) if key in slow else 900, "p50": 2000 if key in slow else 500}
             for key in keys
@@ -60,7 +64,7 @@ class Monitor:
         window = rows(START + number * MINUTE, values)
         self.state, alerts = self.judge.step(before, {"inbound": [window]}, number)
         self.sink.write(number, alerts)
-        self.states.save(number, self.state.to_json())
+        self.journal.put(Entry(number, "", None, state=self.state.to_json()))
 
     def log(self, **more) -> AlertLog:
         return AlertLog(self.file, self.state_folder, rules=KNOWN, names=NAMES, **more)
@@ -249,10 +253,10 @@ def test_a_damaged_state_is_a_problem_and_what_was_known_stays(tmp_path):
         monitor.batch(number, {"a"})
     log = settled(monitor.log())
     before = log.snapshot().all
-    (monitor.state_folder / "alerts" / "7.json").write_text("{}")
+    (monitor.state_folder / "journal" / "0000000007.json").write_text("{}")
     log.step()
     assert "damaged" in log.problem and log.snapshot().all == before
-    (monitor.state_folder / "alerts" / "7.json").unlink()
+    (monitor.state_folder / "journal" / "0000000007.json").unlink()
     log.step()
     assert log.problem is None
 

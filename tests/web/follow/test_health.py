@@ -10,7 +10,7 @@ import pytest
 from aomg.monitor.config.reader import EXAMPLE, load
 from aomg.monitor.run.health import Health
 from aomg.monitor.run.progress import Progress
-from aomg.monitor.sinks.quarantine import Quarantine, RefusedRow
+from aomg.monitor.sinks.quarantine import Quarantine
 from aomg.times import time_text
 from aomg.web.follow.health import MOST_BATCHES, HealthLog
 
@@ -126,10 +126,10 @@ def test_damaged_lines_are_left_out(monitor):
 
 def test_refused_rows_are_counted_by_reason(monitor):
     quarantine = Quarantine(monitor.folder / "quarantine")
-    quarantine.keep(0, [RefusedRow("f", "no number", "x", 3), RefusedRow("f", "no time", "y")])
+    quarantine.write_counts({"no number": 3, "no time": 1})
     log = monitor.log()
     assert log.snapshot().totals["refused"] == 4
-    quarantine.keep(1, [RefusedRow("f", "no time", "y", 5)])
+    quarantine.write_counts({"no number": 3, "no time": 6})
     assert log.step()
     assert log.snapshot().totals["refused_by_reason"] == {"no time": 6, "no number": 3} and log.problem is None
     (monitor.folder / "quarantine" / "counts.json").write_text("{")

@@ -52,6 +52,8 @@ class SourceConfig:
         Empty if Parquet files supply them.
     files_per_batch
         Most files that a micro-batch reads.
+    skip_missing_files
+        Whether to leave out a file that is gone when its micro-batch reads it, instead of stopping.
     options
         Options of Spark and of Kafka, from a fixed list.
     """
@@ -64,6 +66,7 @@ class SourceConfig:
     time_zone: str = "UTC"
     columns: dict[str, str] = field(default_factory=dict)
     files_per_batch: int = 100
+    skip_missing_files: bool = False
     options: Options = field(default_factory=dict)
     kafka: KafkaConfig | None = None
     generate: GenerateConfig | None = None

@@ -51,7 +51,13 @@ def source(field: Field) -> SourceConfig:
     else:
         settings["path"] = section.take(kind, _folder)
         settings["files_per_batch"] = section.take("files_per_batch", whole(1, 100_000), 100)
-    section.close(why={"files_per_batch": "is for files; use options: {maxOffsetsPerTrigger: ...}"})
+        settings["skip_missing_files"] = section.take("skip_missing_files", boolean, False)
+    section.close(
+        why={
+            "files_per_batch": "is for files; use options: {maxOffsetsPerTrigger: ...}",
+            "skip_missing_files": "is for files",
+        }
+    )
     if kind == "kafka":
         settings["kafka"] = KafkaConfig(settings["kafka"].servers, settings["kafka"].topic, options=settings["options"])
     _add_time(section, kind, settings)
@@ -92,7 +98,18 @@ def _add_time(section: Section, kind: str, settings: dict[str, Any]) -> None:
 def _generated(section: Section, line: int) -> SourceConfig:
     time = section.take("time", text, "ts")
     generated = section.take("generate", _generate)
-    own = ("time_format", "time_zone", "columns", "files_per_batch", "options", "parquet", "csv", "jsonl", "kafka")
+    own = (
+        "time_format",
+        "time_zone",
+        "columns",
+        "files_per_batch",
+        "skip_missing_files",
+        "options",
+        "parquet",
+        "csv",
+        "jsonl",
+        "kafka",
+    )
     section.close(why=dict.fromkeys(own, "is not for generate, whose columns are fixed"))
     if PODSETS.get(time) != "timestamp":
         raise ConfigError("source.time must be ts, the time column of podsets", section.line_of("time"))

@@ -1,6 +1,6 @@
 """Delivers alerts to receivers in the background: at least once, in order, with retries.
 
-Alerts are on disk (outbox.py) before `send` returns. Each receiver has its own thread and its own queue, so one that is
+Alerts are in the journal before `send` takes them. Each receiver has its own thread and its own queue, so one that is
 down delays neither the others nor the stream.
 """
 
@@ -16,9 +16,10 @@ from typing import Any
 from aomg.monitor.alert import NOTIFIED, Alert
 from aomg.monitor.atomic_files import SinkError
 from aomg.monitor.delivery.base import NotDelivered, Receiver
-from aomg.monitor.delivery.outbox import Outbox, QueuedAlert
+from aomg.monitor.delivery.outbox import Outbox, Position, QueuedAlert
 from aomg.monitor.delivery.queue_names import names_of
 from aomg.monitor.delivery.undelivered_alerts import UndeliveredAlerts
+from aomg.monitor.journal.journal import Journal
 
 _LOG = logging.getLogger(__name__)
 
@@ -63,19 +64,27 @@ class Notifier:
         backoff: Backoff | None = None,
         most: int = 10_000,
         firing: Sequence[Alert] = (),
-        evaluated: int | None = None,
+        journal: Journal | None = None,
     ) -> None:
         """Start to deliver the waiting alerts.
 
         firing
             The alerts that are firing now: receivers with `repeat_every` get them, even if they are new.
-        evaluated
-            The last batch that `firing` includes; None before the first.
+        journal
+            Has the alerts of past batches, and the positions of the receivers.
         """
         self._undelivered = UndeliveredAlerts(folder / "undelivered.jsonl")
         names = names_of(receivers)
-        self._outbox = Outbox(folder, {name: r.repeat_every is not None for name, r in names.items()}, most)
-        self._outbox.remember([alert.to_json() for alert in firing], evaluated)
+        last = None if journal is None else journal.last
+        self._outbox = Outbox(
+            folder,
+            {name: r.repeat_every is not None for name, r in names.items()},
+            {} if journal is None else journal.queue,
+            {} if last is None else last.positions,
+            0 if journal is None else journal.next,
+            most,
+        )
+        self._outbox.remember([alert.to_json() for alert in firing])
         self._drop_abandoned()
         self._change = threading.Condition()
         self._stopped = threading.Event()
@@ -93,15 +102,19 @@ class Notifier:
             self._undelivered.add(name, alerts, "the receiver is no longer configured")
             self._outbox.remove(name)
 
-    def send(self, batch: int, alerts: Sequence[Alert]) -> None:
-        """Queue the alerts of a batch; returns when they are on the disk, and does not wait for any receiver.
+    @property
+    def positions(self) -> dict[str, Position]:
+        """The batch and the index of each receiver's next alert."""
+        return self._outbox.positions
 
-        Raises SinkError if they cannot be written; the batch is then repeated.
-        """
+    def queue_of(self, batch: int, alerts: Sequence[Alert]) -> list[dict[str, Any]]:
+        """The alerts of a batch that receivers get, as the journal keeps them."""
         wanted = NOTIFIED if self._senders else ()
-        dropped = self._outbox.put(
-            [{**alert.to_json(), "batch": batch} for alert in alerts if alert.transition in wanted]
-        )
+        return [{**alert.to_json(), "batch": batch} for alert in alerts if alert.transition in wanted]
+
+    def send(self, batch: int, queue: Sequence[dict[str, Any]]) -> None:
+        """Deliver the alerts of a batch, once the journal has them. Does not wait for any receiver."""
+        dropped = self._outbox.put(batch, queue)
         for sender in self._senders:
             sender.give_up(dropped.get(sender.name, ()), "too many alerts were waiting")
         with self._change:

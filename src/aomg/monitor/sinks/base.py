@@ -8,6 +8,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from aomg.monitor.alert import Alert
+from aomg.monitor.journal.entry import Written
 from aomg.monitor.sinks.result_rows import LabelNames, records, stored
 
 
@@ -18,8 +19,8 @@ class Sink(Protocol):
     files as if nothing had happened. Raises SinkError if nothing can be written; the batch is then repeated.
     """
 
-    def write(self, batch: int, rows: pa.Table | Sequence[Alert], /) -> None:
-        """Store a whole batch; when this returns it is on the disk."""
+    def write(self, batch: int, rows: pa.Table | Sequence[Alert], /) -> Written | None:
+        """Store a whole batch on the disk. Returns its files, for the journal, if there are any."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class SinkContext:
     label_names
         The names of the labels of each query.
     stream
-        Identifies the state folder (`alerts.state_files.stream_of`).
+        Identifies the state folder (`journal.stream.stream_of`).
     spark
         Returns the Spark session.
     """

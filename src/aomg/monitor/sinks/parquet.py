@@ -18,6 +18,8 @@ from aomg.monitor.atomic_files import SinkError, flush_folder, put, reason
 from aomg.monitor.config import values
 from aomg.monitor.config.model import SinkConfig
 from aomg.monitor.config.schema import key
+from aomg.monitor.journal.digests import digest_of
+from aomg.monitor.journal.entry import StoredFile, Written
 from aomg.monitor.sinks.base import SinkContext
 from aomg.monitor.sinks.result_folder import alone, compacted_with, days, file_name, is_compacted, newest, sweep
 from aomg.monitor.sinks.result_rows import SCHEMA, LabelNames, codes, stored
@@ -76,25 +78,29 @@ class ParquetSink:
                 f"use an empty folder for the results, or the state folder of that run"
             )
 
-    def write(self, batch: int, table: pa.Table) -> None:
+    def write(self, batch: int, table: pa.Table) -> Written:
         """Store the results of a batch, and replace what it stored before. A failure leaves no half-written file."""
         rows = stored(batch, table, self._label_names)
         with alone(self._folder):
             wanted = {self._folder / f"day={day}" / file_name(batch): part for day, part in by_day(rows)}
             repeated = batch <= self._last
             stale = list(self._stored(batch)) if repeated else []
-            contents = {}
+            tables = {}
             for file, part in wanted.items():
                 joined = compacted_with(file.parent, batch) if repeated else None
-                contents[joined or file] = content(_without(joined, batch, part) if joined else part)
+                tables[joined or file] = _without(joined, batch, part) if joined else part
             for file in stale:
                 if file.parent / file_name(batch) not in wanted and is_compacted(file):
-                    contents[file] = content(_without(file, batch, SCHEMA.empty_table()))
+                    tables[file] = _without(file, batch, SCHEMA.empty_table())
+            contents = {file: content(rows) for file, rows in tables.items()}
             put_all(contents)
             for file in stale:
                 if file not in contents:
                     _remove(file)
             self._last = max(batch, self._last)
+            files = (stored_file(self._folder, file, contents[file], len(rows)) for file, rows in tables.items())
+            replaced = (str(file.relative_to(self._folder)) for file in stale if file not in contents)
+            return Written(self._folder, tuple(files), tuple(replaced))
 
     def _stored(self, batch: int) -> Iterator[Path]:
         """The files that hold rows of a batch."""
@@ -119,6 +125,11 @@ def content(rows: pa.Table) -> bytes:
     with pq.ParquetWriter(buffer, rows.schema, compression="zstd", compression_level=1) as writer:
         writer.write_table(rows.combine_chunks())
     return bytes(buffer.getvalue())
+
+
+def stored_file(folder: Path, file: Path, content: bytes, rows: int) -> StoredFile:
+    """What the journal keeps of a file in a sink's folder."""
+    return StoredFile(str(file.relative_to(folder)), len(content), rows, digest_of(content))
 
 
 def put_all(contents: dict[Path, bytes]) -> None:

@@ -1,15 +1,13 @@
 """Stores refused rows with their reason, up to a limit, and counts all of them."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aomg.errors import StateError
 from aomg.monitor.atomic_files import SinkError, put, reason
 from aomg.monitor.rules.rows import NO_QUERY
 from aomg.monitor.sinks.jsonl import JsonLinesSink, line_of
@@ -17,7 +15,6 @@ from aomg.monitor.sinks.jsonl import JsonLinesSink, line_of
 _LONGEST = 10_000
 _MOST_REASONS = 100
 _OTHERS = "other reasons"
-_SEPARATE_BATCHES = 20  # whose counts are stored separately, because they may be repeated
 
 
 @dataclass(frozen=True, order=True)
@@ -40,8 +37,9 @@ class Quarantine:
     """A folder with the newest refused rows in `refused.jsonl` and `refused.1.jsonl`, and counts in `counts.json`.
 
     At most `most_rows` rows and `most_bytes` are stored, half of that in each file: when the first is full it becomes
-    the second. All rows are counted. A repeated batch replaces its rows and its counts. With a `stream` (see
-    state_files.stream_of) batches of other streams are never taken for repeats.
+    the second. All rows are counted; the journal has the counts, and `counts.json` is a copy for people and the page.
+    A repeated batch replaces its rows. With a `stream` (see aomg.monitor.journal.stream) batches of other streams are
+    never taken for repeats.
     """
 
     def __init__(
@@ -51,14 +49,14 @@ class Quarantine:
         self._most_rows, self._most_bytes = most_rows // 2, most_bytes // 2
         self._stream = stream
         self._newest, self._older = folder / "refused.jsonl", folder / "refused.1.jsonl"
-        self._counts = self._read()
+        self.file = folder / "counts.json"
 
-    def counts(self) -> dict[str, int]:
-        """How many rows were refused since the folder was created, by reason; the most frequent first."""
-        return _total(self._counts)
+    def keep(self, batch: int, rows: Sequence[RefusedRow], before: Mapping[str, int]) -> dict[str, int]:
+        """Store the refused rows of a batch, in any order, and replace those that it stored before.
 
-    def keep(self, batch: int, rows: Sequence[RefusedRow]) -> None:
-        """Store the refused rows of a batch, in any order, and replace those that it stored before."""
+        Returns how many rows were refused so far, by reason: those `before` the batch, and its own. `write_counts`
+        stores them, once the journal has them.
+        """
         try:
             lines = list(self._lines(batch, sorted(rows, key=_order)))
             for file in (self._newest, self._older):
@@ -69,7 +67,7 @@ class Quarantine:
                 JsonLinesSink(self._newest, stream=self._stream).put(batch, lines)
         except OSError as error:
             raise SinkError(reason(error, self._folder)) from error
-        self._count(batch, rows)
+        return _added(before, rows)
 
     def _lines(self, batch: int, rows: Sequence[RefusedRow]) -> Iterator[dict[str, object]]:
         """As many lines as one file may have."""
@@ -90,55 +88,47 @@ class Quarantine:
         with self._newest.open("rb") as raw:
             return sum(1 for _ in raw) + len(lines) <= self._most_rows
 
-    def _count(self, batch: int, rows: Sequence[RefusedRow]) -> None:
-        counts = self._counts
-        if counts["stream"] != self._stream:
-            counts = {"stream": self._stream, "last": -1, "before": self.counts(), "batches": {}}
-        if batch <= counts["last"]:
-            return  # counted already
-        batches = {number: part for number, part in counts["batches"].items() if int(number) < batch}
-        reasons: dict[str, int] = {}
-        known = set(self.counts())
-        for row in sorted(rows, key=_order):
-            name = row.reason if row.reason in known or len(known) < _MOST_REASONS else _OTHERS
-            known.add(name)
-            reasons[name] = reasons.get(name, 0) + row.count
-        if reasons:
-            batches[str(batch)] = reasons
-        before, last = dict(counts["before"]), counts["last"]
-        for number in sorted(batches, key=int)[:-_SEPARATE_BATCHES]:
-            for name, count in batches.pop(number).items():
-                before[name] = before.get(name, 0) + count
-            last = int(number)
-        new = {"stream": self._stream, "last": last, "before": before, "batches": batches}
-        if new != self._counts:
-            total = _total(new)  # for people; the other parts identify repeats
-            put(self._folder / "counts.json", (json.dumps({"total": total, **new}, indent=1) + "\n").encode())
-            self._counts = new
+    def differs(self, counts: Mapping[str, int]) -> bool:
+        """Whether the file has other counts, or is damaged."""
+        stored = read_counts(self.file)
+        return stored != dict(counts) and not (stored is None and not counts and not self.file.exists())
 
-    def _read(self) -> dict[str, Any]:
-        file = self._folder / "counts.json"
-        if not file.exists():
-            return {"stream": self._stream, "last": -1, "before": {}, "batches": {}}
-        try:
-            counts = json.loads(file.read_text("utf-8"))
-            counts.pop("total", None)
-            parts = [counts["before"], *counts["batches"].values()]
-            fits = isinstance(counts["last"], int) and "stream" in counts
-            fits = fits and all(isinstance(count, int) for part in parts for count in part.values())
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StateError(f"{file} is damaged; remove it (refused rows are then counted from 0 again)") from error
-        if not fits:
-            raise StateError(f"{file} is damaged; remove it (refused rows are then counted from 0 again)")
-        return counts  # type: ignore[no-any-return]
+    def write_counts(self, counts: Mapping[str, int]) -> bool:
+        """Write the counts to their file, unless it has them; returns whether it had others."""
+        if not self.differs(counts):
+            return False
+        put(self.file, (json.dumps({"total": by_number(counts)}, indent=1) + "\n").encode())
+        return True
 
 
-def _total(counts: dict[str, Any]) -> dict[str, int]:
-    total: dict[str, int] = dict(counts["before"])
-    for part in counts["batches"].values():
-        for name, count in part.items():
-            total[name] = total.get(name, 0) + count
-    return dict(sorted(total.items(), key=lambda pair: (-pair[1], pair[0])))
+def read_counts(file: Path) -> dict[str, int] | None:
+    """The counts of refused rows by reason in a file of any version; None if it is missing or damaged."""
+    try:
+        stored = json.loads(file.read_bytes())
+        parts = [stored["before"], *stored["batches"].values()] if "before" in stored else [stored["total"]]
+        counts: dict[str, int] = {}
+        for part in parts:
+            for name, count in part.items():
+                if type(count) is not int or count < 0:
+                    return None
+                counts[name] = counts.get(name, 0) + count
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return counts
+
+
+def by_number(counts: Mapping[str, int]) -> dict[str, int]:
+    """Counts with the largest first."""
+    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _added(before: Mapping[str, int], rows: Sequence[RefusedRow]) -> dict[str, int]:
+    """Counts with those of more rows; beyond 100 reasons, new ones are counted together."""
+    counts = dict(before)
+    for row in sorted(rows, key=_order):
+        name = row.reason if row.reason in counts or len(counts) < _MOST_REASONS else _OTHERS
+        counts[name] = counts.get(name, 0) + row.count
+    return counts
 
 
 def _order(row: RefusedRow) -> tuple[str, str, str, int]:

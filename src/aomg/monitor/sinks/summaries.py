@@ -14,8 +14,9 @@ from aomg.monitor.atomic_files import SinkError, put, reason
 from aomg.monitor.config import values
 from aomg.monitor.config.model import SinkConfig
 from aomg.monitor.config.schema import key
+from aomg.monitor.journal.entry import Written
 from aomg.monitor.sinks.base import SinkContext
-from aomg.monitor.sinks.parquet import content
+from aomg.monitor.sinks.parquet import content, stored_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,18 +46,23 @@ class SummarySink:
         self._label_names = label_names
         self._stream = stream
 
-    def write(self, batch: int, table: pa.Table) -> None:
+    def write(self, batch: int, table: pa.Table) -> Written:
         """Store the rows of a micro-batch that have a summary (`aomg.monitor.run.plan` lists the columns)."""
+        files, removed = [], []
         for query, labels in self._label_names.items():
             rows = table.filter(pc.equal(table["query"], query))
             file = self._folder / query / f"batch-{self._stream}-{batch:010d}.parquet"
             if rows.num_rows:
-                put(file, content(_stored(rows, labels)))
-            else:
+                text = content(_stored(rows, labels))
+                put(file, text)
+                files.append(stored_file(self._folder, file, text, rows.num_rows))
+            elif file.exists():
+                removed.append(str(file.relative_to(self._folder)))
                 try:
                     file.unlink(missing_ok=True)
                 except OSError as error:
                     raise SinkError(reason(error, file)) from error
+        return Written(self._folder, tuple(files), tuple(removed))
 
 
 def _stored(rows: pa.Table, labels: Sequence[str]) -> pa.Table:

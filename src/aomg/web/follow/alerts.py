@@ -1,7 +1,7 @@
 """Follows the alerts of a monitor: firing, pending and resolved ones.
 
-The lines of `alerts.jsonl` have the values at each transition. The newest alert state of the monitor (`state/alerts`),
-where there is one, decides which alerts are active: a lost line changes nothing.
+The lines of `alerts.jsonl` have the values at each transition. The newest alert state in the monitor's journal, where
+there is one, decides which alerts are active: a lost line changes nothing.
 """
 
 import json
@@ -12,14 +12,15 @@ from pathlib import Path
 from aomg.errors import AomgError
 from aomg.monitor.alert import Alert
 from aomg.monitor.alerts.state import Instance, State
-from aomg.monitor.alerts.state_files import StateFiles
 from aomg.monitor.config.model import Config
+from aomg.monitor.journal.journal import FOLDER, newest_entry
+from aomg.monitor.journal.stream import stored_stream
+from aomg.monitor.journal.takeover import state_before_journal
 from aomg.web.follow.lines import LineReader
 from aomg.web.views.alert import AlertFormatter, AlertIdentity, FormattedAlert
 from aomg.web.views.alerts import STATES, Alerts
 from aomg.web.views.limits import KnownRule, known_rules
 
-_NEWEST = 1 << 62
 _TRANSITIONS = ("pending", "firing", "resolved", "inactive")
 
 
@@ -148,18 +149,18 @@ class AlertLog:
         """Read the newest state; True if it may change the alerts."""
         if self._state_folder is None:
             return False
-        folder = self._state_folder / "alerts"
         before = self._state
         try:
-            newest = max((path for path in folder.glob("*.json") if path.stem.isdecimal()), key=_number, default=None)
-            status = newest.stat() if newest is not None else None
-            identity = None if newest is None or status is None else (newest.name, status.st_ino, status.st_mtime_ns)
+            identity = _newest_file(self._state_folder)
             if identity == self._state_file:
                 return False
-            loaded = StateFiles(folder).load_below(_NEWEST)
-            self._state = None if loaded is None else State.from_json(loaded)
-            mark = self._state_folder / "stream"
-            self._stream = mark.read_text("utf-8", "replace").strip() if mark.exists() else None
+            entry = newest_entry(self._state_folder)
+            if entry is not None:
+                self._state = State.from_json(entry.state)
+            else:
+                stored = state_before_journal(self._state_folder)
+                self._state = None if stored is None else State.from_json(stored[1])
+            self._stream = stored_stream(self._state_folder)
         except FileNotFoundError:
             return False  # a newer one has replaced it: read that in the next step
         except (OSError, AomgError) as error:
@@ -225,5 +226,12 @@ def _active(state: State | None) -> dict[AlertIdentity, tuple[Instance, int]]:
     return active
 
 
-def _number(path: Path) -> int:
-    return int(path.stem)
+def _newest_file(state_folder: Path) -> tuple[str, int, int] | None:
+    """Identify the newest entry of the journal, or the newest alert state of a version without one."""
+    for name in (FOLDER, "alerts"):
+        files = [path for path in (state_folder / name).glob("*.json") if path.stem.isdecimal()]
+        if files:
+            newest = max(files, key=lambda path: int(path.stem))
+            status = newest.stat()
+            return str(newest), status.st_ino, status.st_mtime_ns
+    return None

@@ -10,6 +10,7 @@ from typing import Any
 
 from aomg.monitor.config.model import Config
 from aomg.monitor.run.health import FILE, OLDER
+from aomg.monitor.sinks.quarantine import by_number, read_counts
 from aomg.times import time_of, time_text
 from aomg.web.follow.lines import LineReader
 from aomg.web.views.health import HealthSnapshot, lag_seconds
@@ -146,18 +147,17 @@ class HealthLog:
             mark = (status.st_ino, status.st_size, status.st_mtime_ns)
             if mark == self._counts_file:
                 return False
-            stored = json.loads(file.read_text("utf-8"))
-            counts: dict[str, int] = {}
-            for part in (stored["before"], *stored["batches"].values()):
-                for reason, count in part.items():
-                    counts[reason] = counts.get(reason, 0) + int(count)
+            counts = read_counts(file)
         except FileNotFoundError:
             return False
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            self.problem = f"{file} cannot be read; remove it: refused rows are then counted from 0 again"
+        except OSError as error:
+            self.problem = f"{file} cannot be read ({error.strerror}); check its permissions"
+            return False
+        if counts is None:
+            self.problem = f"{file} is damaged; the monitor writes it anew when it starts"
             return False
         self._counts_file = mark
-        self._refused = dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+        self._refused = by_number(counts)
         return True
 
     def _read_checkpoint(self) -> None:

@@ -1,0 +1,125 @@
+"""Checks at the start that journal, checkpoint and files of sinks fit together, and says which file does not.
+
+A monitor that went on with less than it had would compute other results, or fire alerts again. So what is missing or
+older than the rest is refused; `aomg fsck` says how to go on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+from aomg.errors import StateError
+from aomg.monitor.config.model import Config
+from aomg.monitor.journal.checkpoint import Checkpoint
+from aomg.monitor.journal.digests import digest_of
+from aomg.monitor.journal.entry import StoredFile
+from aomg.monitor.journal.journal import FOLDER, Journal
+from aomg.monitor.sinks.result_folder import newest
+
+_ANEW = "or use a new state folder and new folders for the sinks"
+
+
+@dataclass
+class FileReport:
+    """How the files of a sink's folder compare with the journal; lists of names.
+
+    retired
+        Gone, and all that is older too: somebody has removed old results.
+    """
+
+    missing: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+    retired: list[str] = field(default_factory=list)
+
+
+def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> None:
+    """Raise StateError if something is missing, damaged, or older than the rest. Looks at sizes, not at content."""
+    for problem in checkpoint_problems(config.state, journal, checkpoint):
+        raise StateError(problem)
+    for folder in sink_folders(config):
+        ahead = newest(folder)
+        if ahead > journal.next:
+            raise StateError(
+                f"{folder} has results of batch {ahead}, but {config.state / FOLDER} ends with batch "
+                f"{journal.next - 1}: the state folder is older than the results. Restore the newer one, {_ANEW}"
+            )
+    configured = {str(sink.path) for sink in (*config.sinks.results, *config.sinks.summaries) if sink.writes_folder}
+    for place, files in list(journal.files.items()):
+        if place not in configured:
+            continue
+        report = compare_files(Path(place), files)
+        for names, what in ((report.missing, "is missing"), (report.damaged, "is damaged")):
+            if names:
+                more = f" ({len(names)} files in all)" if len(names) > 1 else ""
+                raise StateError(
+                    f"{Path(place) / names[0]} {what}{more}: the journal has it. Restore it from a backup, or run aomg "
+                    f"fsck {config.state} --repair, which accepts the loss"
+                )
+        for name in report.retired:
+            del files[name]
+
+
+def sink_folders(config: Config) -> list[Path]:
+    """The folders of results."""
+    return [sink.path for sink in config.sinks.results if sink.writes_folder and sink.path is not None]
+
+
+def checkpoint_problems(state: Path, journal: Journal, checkpoint: Checkpoint) -> list[str]:
+    """Say what of the journal and Spark's checkpoint does not fit; empty if all does."""
+    last, folder = journal.next - 1, state / FOLDER
+    restore = f"restore the whole state folder {state} from a backup, {_ANEW}"
+    if checkpoint.committed > last:
+        lost = f"ends with batch {last}" if journal.entries else "has no entries"
+        return [f"{folder} {lost}, but Spark has completed batch {checkpoint.committed}: {restore}"]
+    if not journal.entries:
+        return []
+    if checkpoint.planned < 0:
+        return [f"Spark's checkpoint {checkpoint.folder} is gone, but {folder} ends with batch {last}: {restore}"]
+    if checkpoint.planned < last or checkpoint.committed < last - 1:
+        has = min(checkpoint.planned, checkpoint.committed + 1)
+        return [
+            f"Spark's checkpoint {checkpoint.folder} has lost batches: it goes on with batch {has}, but {folder} ends "
+            f"with batch {last}: {restore}"
+        ]
+    return []
+
+
+def compare_files(folder: Path, files: Mapping[str, StoredFile], content: bool = False) -> FileReport:
+    """Compare the files of a folder with the journal: whether they exist, their sizes, and if wanted their content."""
+    report, gone = FileReport(), set()
+    for name, file in files.items():
+        try:
+            size = (folder / name).stat().st_size
+            same = size == file.size and (not content or digest_of((folder / name).read_bytes()) == file.digest)
+        except FileNotFoundError:
+            gone.add(name)
+            continue
+        except OSError:
+            same = False
+        if not same:
+            report.damaged.append(name)
+    for parts in _by_age(files):
+        oldest = next((i for i, names in enumerate(parts) if not gone.issuperset(names)), 0)  # 0: nothing is left
+        report.retired += [name for names in parts[:oldest] for name in names]
+        report.missing += sorted(gone.intersection(name for names in parts[oldest:] for name in names))
+    return report
+
+
+def _by_age(files: Mapping[str, StoredFile]) -> list[list[list[str]]]:
+    """Names that are removed together as they age, the oldest first: days of results; for each query, summaries."""
+    days = sorted(name for name in files if name.startswith("day="))
+    others = sorted(name for name in files if not name.startswith("day="))
+    groups: list[list[list[str]]] = []
+    if days:
+        groups.append([list(part) for _, part in groupby(days, _folder_of)])
+    return [*groups, *([[name] for name in part] for _, part in groupby(others, _folder_of))]
+
+
+def _folder_of(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+def names_text(names: Sequence[str]) -> str:
+    """The first names of many."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,0 +1,260 @@
+"""A state folder that lost something, or is older than the rest, is refused by name, and nothing is written."""
+
+import json
+import shutil
+from hashlib import blake2b
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from samples import MINUTE, NOON, alert, quick_disk, record_of
+from state_folders import Frame, contents, rows_of, run, source_file, started, stored
+
+from aomg.errors import StateError
+
+quick = pytest.fixture(quick_disk, scope="module", autouse=True)
+DAY = 24 * 60 * MINUTE
+
+
+def refused(folder: Path, match: str) -> None:
+    """A start is refused, and changes nothing but what it says."""
+    before = contents(folder)
+    with pytest.raises(StateError, match=match):
+        started(folder)
+    assert contents(folder) == before
+
+
+# -- the checkpoint and the journal ------------------------------------------------------------------------------------
+
+
+def test_a_run_goes_on_where_it_ended(tmp_path):
+    run(tmp_path, 3)
+    run(tmp_path, 5)
+    assert len((tmp_path / "alerts.log").read_text().splitlines()) == 1
+    assert len(list((tmp_path / "results").glob("*/batch*"))) == 5
+
+
+def test_a_checkpoint_that_is_gone_is_refused(tmp_path):
+    run(tmp_path, 3)
+    shutil.rmtree(tmp_path / "state/checkpoint")
+    refused(tmp_path, r"Spark's checkpoint .*state/checkpoint is gone, but .*journal ends with batch 2: restore")
+
+
+@pytest.mark.parametrize("lost", [("commits", 1), ("offsets", 2), ("offsets", 1)])
+def test_a_checkpoint_that_lost_its_last_batches_is_refused(tmp_path, lost):
+    run(tmp_path, 3)
+    log, first = lost
+    for batch in range(first, 3):
+        (tmp_path / f"state/checkpoint/{log}/{batch}").unlink()
+    refused(tmp_path, r"Spark's checkpoint .* has lost batches: it goes on with batch \d, but .*ends with batch 2")
+
+
+def test_a_journal_that_lost_its_last_entries_is_refused(tmp_path):
+    """Its alert states would be older than the results: alerts that fire would fire again, under new ids."""
+    run(tmp_path, 3)
+    (tmp_path / "state/journal/0000000002.json").unlink()
+    refused(tmp_path, r"state/journal ends with batch 1, but Spark has completed batch 2: restore")
+
+
+def test_a_journal_that_is_gone_is_refused(tmp_path):
+    run(tmp_path, 3)
+    shutil.rmtree(tmp_path / "state/journal")
+    refused(tmp_path, r"state/journal has no entries, but Spark has completed batch 2: restore")
+
+
+def test_a_state_folder_from_an_old_backup_is_refused(tmp_path):
+    run(tmp_path, 2)
+    shutil.copytree(tmp_path / "state", tmp_path / "backup")
+    run(tmp_path, 6)
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "backup").rename(tmp_path / "state")
+    refused(tmp_path, r"results has results of batch 5, but .*journal ends with batch 1: the state folder is older")
+
+
+# -- the source --------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_whose_source_file_is_gone_stops_and_says_so(tmp_path):
+    run(tmp_path, 1)
+    monitor = started(tmp_path)
+    source_file(tmp_path, 1).unlink()
+    before = contents(tmp_path / "results")
+    with pytest.raises(StateError, match=r"the source file .*in/1\.jsonl, which batch 1 reads, is gone\. Put it back"):
+        monitor(Frame(rows_of(1)), 1)
+    assert contents(tmp_path / "results") == before and monitor.journal.next == 1
+    monitor.notifier.close(0)
+
+
+def test_a_source_file_that_vanishes_or_grows_while_it_is_read_stops_the_batch(tmp_path):
+    monitor = started(tmp_path)
+    file = source_file(tmp_path, 0)
+    with pytest.raises(StateError, match=r"0\.jsonl, which batch 0 reads, is gone"):
+        monitor(Frame(rows_of(0), during=file.unlink), 0)
+    file.write_text("0\n")
+    with pytest.raises(StateError, match=r"batch 0 reads a changed .*0\.jsonl: it changed while it was read"):
+        monitor(Frame(rows_of(0), during=lambda: file.write_text("longer\n")), 0)
+    monitor(Frame(rows_of(0)), 0)
+    assert monitor.journal.next == 1
+    monitor.notifier.close(0)
+
+
+def test_a_source_file_that_is_gone_may_be_skipped_and_the_journal_has_it(tmp_path, caplog):
+    monitor = started(tmp_path, skip=True)
+    file = source_file(tmp_path, 0)
+    file.unlink()
+    monitor(Frame(rows_of(0)), 0)
+    assert monitor.journal.entries[0].read.missing == (str(file),)
+    assert f"the source file {file}, which batch 0 reads, is gone; its events are left out" in caplog.text
+    monitor.notifier.close(0)
+
+
+def test_a_repeat_that_reads_something_else_is_refused_before_anything_is_written(tmp_path):
+    """Killed between the journal and Spark's commit; then log rotation takes the file away."""
+    run(tmp_path, 2)
+    (tmp_path / "state/checkpoint/commits/1").unlink()
+    (tmp_path / "in/1.jsonl").write_text("rotated\n")
+    monitor = started(tmp_path, skip=True)
+    before = contents(tmp_path)
+    with pytest.raises(StateError, match=r"batch 1 is repeated and reads a changed .*1\.jsonl, so its results would"):
+        monitor(Frame(rows_of(1)), 1)
+    (tmp_path / "in/1.jsonl").unlink()
+    with pytest.raises(StateError, match=r"batch 1 is repeated and no longer reads .*1\.jsonl"):
+        monitor(Frame(rows_of(1)), 1)
+    del before["in/1.jsonl"]
+    assert contents(tmp_path) == before
+    monitor.notifier.close(0)
+
+
+def test_a_repeat_with_other_results_is_refused_before_anything_is_written(tmp_path):
+    run(tmp_path, 2)
+    (tmp_path / "state/checkpoint/commits/1").unlink()
+    monitor = started(tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(
+        StateError, match=r"batch 1 is repeated, and its results differ from those that are stored; noth"
+    ):
+        monitor(Frame(rows_of(1, p99=5001.0)), 1)
+    assert contents(tmp_path) == before
+    monitor(Frame(rows_of(1)), 1)
+    assert contents(tmp_path) == before, "the same results again change nothing"
+    monitor.notifier.close(0)
+
+
+# -- the files of sinks ------------------------------------------------------------------------------------------------
+
+
+def test_a_removed_results_file_is_named(tmp_path):
+    run(tmp_path, 4)
+    file = stored(tmp_path)[1]
+    file.unlink()
+    refused(tmp_path, rf"{file.name} is missing: the journal has it\. Restore it .*, or run aomg fsck .*--repair")
+
+
+def test_a_truncated_results_file_is_named(tmp_path):
+    run(tmp_path, 4)
+    file = stored(tmp_path)[2]
+    file.write_bytes(file.read_bytes()[:-1])
+    refused(tmp_path, rf"{file.name} is damaged: the journal has it")
+
+
+def test_old_days_may_be_removed(tmp_path):
+    ends = [NOON + number * DAY for number in range(4)]
+    run(tmp_path, 4, ends)
+    days = sorted({file.parent for file in stored(tmp_path)})
+    assert len(days) == 4
+    for day in days[:2]:
+        shutil.rmtree(day)
+    started(tmp_path).notifier.close(0)
+    shutil.rmtree(days[3])
+    refused(tmp_path, rf"{days[3].name}/.* is missing")
+
+
+def test_results_that_are_all_gone_are_refused(tmp_path):
+    run(tmp_path, 3)
+    for file in stored(tmp_path):
+        file.unlink()
+    refused(tmp_path, r"is missing \(3 files in all\)")
+
+
+def test_changed_counts_of_refused_rows_are_written_anew(tmp_path, caplog):
+    run(tmp_path, 2)
+    counts = tmp_path / "state/quarantine/counts.json"
+    counts.parent.mkdir(exist_ok=True)
+    counts.write_text('{"total": {"no time": 8}}')
+    started(tmp_path).notifier.close(0)
+    assert json.loads(counts.read_text()) == {"total": {}}
+    assert "counts.json differed from the journal; it is written anew" in caplog.text
+
+
+# -- states of before --------------------------------------------------------------------------------------------------
+
+
+def before_journal(folder: Path, batches: int, committed: int) -> None:
+    """Turn the state of a run into that of a version without a journal, with two alerts that wait."""
+    run(folder, batches)
+    monitor = started(folder)
+    monitor.notifier.close(0)
+    (folder / "state/alerts").mkdir()
+    for number, entry in monitor.journal.entries.items():
+        text = json.dumps(entry.state, sort_keys=True, separators=(",", ":"))
+        digest = blake2b(f"{number}:{text}".encode(), digest_size=16).hexdigest()
+        record = {"version": 1, "batch": number, "digest": digest, "state": entry.state}
+        (folder / f"state/alerts/{number}.json").write_text(json.dumps(record))
+    for number in range(committed + 1, batches):
+        (folder / f"state/checkpoint/commits/{number}").unlink()
+    shutil.rmtree(folder / "state/journal")
+    outbox = folder / "state/outbox"
+    (position,) = outbox.glob("log-*.json")
+    position.write_text('{"number": 7, "index": 1}')
+    alerts = [
+        {**record_of(alert(podset=str(n), end=NOON + n)), "batch": batch} for n, batch in ((1, 0), (2, 1), (3, 1))
+    ]
+    (outbox / "0000000006.json").write_text(json.dumps(alerts[:1]))
+    (outbox / "0000000007.json").write_text(json.dumps(alerts[1:]))
+    (folder / "state/quarantine").mkdir(exist_ok=True)
+    old = {"stream": "x", "last": -1, "before": {"no time": 2}, "batches": {"1": {"no value": 3}}}
+    (folder / "state/quarantine/counts.json").write_text(json.dumps({"total": {}, **old}))
+
+
+def test_the_state_of_a_version_without_a_journal_is_taken_over_once(tmp_path, caplog):
+    before_journal(tmp_path, 3, committed=2)
+    (tmp_path / "alerts.log").unlink()
+    monitor = started(tmp_path)
+    entry = monitor.journal.last
+    assert (entry.batch, entry.refused, entry.state["batch"]) == (2, {"no time": 2, "no value": 3}, 2)
+    assert monitor.notifier.close(20) == {}
+    ids = [line.split("id=")[1].split()[0] for line in (tmp_path / "alerts.log").read_text().splitlines()]
+    assert ids == [alert(podset="3", end=NOON + 3).id], "the one that it has not passed"
+    assert not (tmp_path / "state/alerts").exists() and not list((tmp_path / "state/outbox").glob("0*"))
+    assert "it has a journal now" in caplog.text
+    run(tmp_path, 5)
+    assert len(list((tmp_path / "results").glob("*/batch*"))) == 5
+
+
+def test_the_batch_that_was_not_committed_is_repeated_from_the_state_before_it(tmp_path):
+    before_journal(tmp_path, 3, committed=1)
+    monitor = started(tmp_path)
+    assert monitor.journal.last.batch == 1
+    monitor(Frame(rows_of(2)), 2)
+    assert monitor.journal.last.batch == 2
+    monitor.notifier.close(20)
+
+
+@pytest.mark.parametrize("name", ["alerts/2.json", "outbox/0000000007.json"])
+def test_a_damaged_state_of_before_is_refused(tmp_path, name):
+    before_journal(tmp_path, 3, committed=2)
+    (tmp_path / "state" / name).write_text("{}")
+    with pytest.raises(StateError, match=rf"{name} is damaged; restore it"):
+        started(tmp_path)
+
+
+def test_killed_while_it_is_taken_over_it_is_taken_over_again(tmp_path):
+    before_journal(tmp_path, 3, committed=2)
+    with (
+        mock.patch("aomg.monitor.run.assembly.remove_before_journal", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        started(tmp_path)
+    monitor = started(tmp_path)
+    assert monitor.notifier.close(20) == {} and monitor.journal.last.batch == 2
+    assert not (tmp_path / "state/alerts").exists()

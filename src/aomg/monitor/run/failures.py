@@ -30,6 +30,7 @@ from aomg.monitor.config.model import Config
 from aomg.monitor.config.secret import without_secrets
 from aomg.monitor.errors import RunError
 from aomg.monitor.run.assembly import checkpoint_of
+from aomg.monitor.run.checksums import damaged_file
 from aomg.monitor.run.spark_log import log_of
 from aomg.monitor.source.events import folder_of
 
@@ -53,6 +54,9 @@ _WRAPPERS = (
     re.compile(r"^\[FOREACH_BATCH_USER_FUNCTION_ERROR\] .*? Reason: ", re.DOTALL),
 )
 _SQL_STATE = re.compile(r"\s*SQLSTATE: \w{5}\s*$")
+
+_MISSING = {"MISSING_STATE_DIRECTORY": "state", "CHECKPOINT_MISSING_METADATA_FILE": "metadata"}
+_STORE = re.compile(r"operatorId=(\d+), partitionId=(\d+)|opId=(\d+),partId=(\d+)")
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ def causes_of(text: str) -> list[Cause]:
             if not causes:
                 causes.append(("", []))
             causes[-1][1].append(line)
-    cleaned = [Cause(kind, _clean("\n".join(lines))) for kind, lines in causes]
+    cleaned = [_unwrapped(kind, _clean("\n".join(lines))) for kind, lines in causes]
     return [cause for cause in cleaned if not cause.message.startswith("An error occurred while calling ")]
 
 
@@ -168,6 +172,14 @@ def _clean(message: str) -> str:
     for wrapper in _WRAPPERS:
         message = wrapper.sub("", message)
     return _SQL_STATE.sub("", message).strip()
+
+
+def _unwrapped(kind: str, message: str) -> Cause:
+    """A cause, or the one that its message begins with."""
+    first, newline, rest = message.partition("\n")
+    if (match := _CAUSE.fullmatch(first)) is None or not match["message"]:
+        return Cause(kind, message)
+    return _unwrapped(match["java"] or match["known"] or match["long"], match["message"] + newline + rest)
 
 
 def _more(config: Config) -> str:
@@ -229,6 +241,8 @@ def _permission(causes: Sequence[Cause], config: Config) -> str | None:
             if source is not None and path.is_relative_to(source):
                 return f"{path} cannot be read; change its permissions and {_AGAIN}"
             return reason(OSError(errno.EACCES, ""), path)
+    if named or _last(causes, r"CANNOT_WRITE_STATE_STORE|CHECKPOINT_LOG_WRITE_FAILURE|FAILED_RENAME") is not None:
+        return reason(OSError(errno.EACCES, ""), checkpoint_of(config))
     return None
 
 
@@ -239,13 +253,13 @@ def _checkpoint(causes: Sequence[Cause], config: Config) -> str | None:
         r"|CHECKPOINT_FILE_CHECKSUM|BATCH_METADATA_NOT_FOUND)|RocksDBException|StateStore\w*(Exception|Failed)"
     )
     paths = [path for cause in reversed(causes) for path in _paths(str(cause), [checkpoint])]
-    if not paths and _last(causes, damage) is None:
+    place = next((path for path in paths if path != checkpoint), None) or damaged_file(checkpoint)
+    if place is None and _last(causes, damage) is None:
         return None
-    stores = re.findall(r"operatorId=(\d+), partitionId=(\d+)|opId=(\d+),partId=(\d+)", "\n".join(map(str, causes)))
-    place = next((path for path in paths if path != checkpoint), None)
-    if place is None and stores:
-        first = stores[-1]
-        place = checkpoint / "state" / (first[0] or first[2]) / (first[1] or first[3])
+    if place is None:
+        place = next((checkpoint / name for word, name in _MISSING.items() if _last(causes, word)), None)
+    if place is None and (store := re.search(_STORE, "\n".join(map(str, causes)))) is not None:
+        place = checkpoint / "state" / (store[1] or store[3]) / (store[2] or store[4])
     return (
         f"{place or checkpoint} of Spark's checkpoint is missing or damaged; restore the state folder from a backup, "
         "or use a new state folder and new folders for the sinks"

@@ -207,7 +207,7 @@ class Monitor:
         except Exception as error:
             if because != FAILED:
                 raise
-            _LOG.warning("cannot close the outbox: %s", failure_of(error, self.config))
+            _LOG.warning("cannot close the outbox: %s", error)
         finally:
             health.ended(because)
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import track
 
 from aomg.durations import duration_text, microseconds
-from aomg.errors import DurationError
+from aomg.errors import AomgError, DurationError
 from aomg.monitor.alert import Alert
 from aomg.monitor.config.model import Config
 from aomg.monitor.config.reader import EXAMPLE, load
@@ -142,6 +142,7 @@ def run(
     before anything is started, and RunError or SinkError if it had to stop.
     """
     from aomg.monitor.run.monitor import Monitor
+    from aomg.monitor.run.spark_log import log_of, messages_to
     from aomg.monitor.run.view import View
 
     config = load(file, folder=folder)
@@ -151,12 +152,13 @@ def run(
     view = View(console, config)
     monitor = Monitor(config, console, [changes, view], once=once)
     view.monitor = monitor
-    try:
-        with view, _stopped_by_signals(monitor):
-            monitor.run()
-        accounts = {name: vars(counts) for name, counts in monitor.accounts().items()}
-    finally:
-        monitor.close()
+    with messages_to(log_of(config)):
+        try:
+            with view, _stopped_by_signals(monitor):
+                monitor.run()
+            accounts = _accounts(monitor)
+        finally:
+            monitor.close()
     summary = {
         "rows": changes.rows,
         "refused": changes.refused,
@@ -173,6 +175,16 @@ def run(
     else:
         _sum_up(console, summary)
     return summary
+
+
+def _accounts(monitor: Any) -> dict[str, Any]:
+    """What became of the events, by query; empty if Spark ended with a requested stop, before it could count them."""
+    try:
+        return {name: vars(counts) for name, counts in monitor.accounts().items()}
+    except AomgError:
+        if not monitor.stopped:
+            raise
+        return {}
 
 
 def example_in(folder: Path) -> Path:
@@ -215,6 +227,10 @@ def _sum_up(console: Console, summary: dict[str, Any]) -> None:
     for query, counts in summary["accounts"].items():
         accounts = ", ".join(f"{name} {number:,}" for name, number in counts.items() if number or name == "came")
         console.print(f"{query}: {accounts}", soft_wrap=True)
+    if not summary["accounts"]:
+        console.print(
+            "the events were not counted, because Spark ended first; the next start continues", soft_wrap=True
+        )
     console.print(f"{summary['rows']:,} rows; alerts: {summary['fired']} fired, {summary['resolved']} resolved")
     for receiver, waiting in summary["undelivered"].items():
         alerts = "1 alert is" if waiting == 1 else f"{waiting:,} alerts are"

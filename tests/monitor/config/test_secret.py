@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from aomg.monitor.config.reader import load
 from aomg.monitor.config.secret import Secret, address, without_secrets
-from aomg.monitor.run.monitor import explained
+from aomg.monitor.run.failures import explained
 
 CONFIGURATION = """
 source:

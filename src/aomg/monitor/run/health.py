@@ -123,7 +123,8 @@ class Health:
         try:
             reports = self._reports(query, waiting)
         except Exception as error:  # the monitor must not fail because of this
-            self._log_once("progress", f"cannot read Spark's progress: {str(error).partition(chr(10))[0]}")
+            if not _is_lost_connection(error):  # which the monitor reports
+                self._log_once("progress", f"cannot read Spark's progress: {str(error).partition(chr(10))[0]}")
             reports = {}
         for batch in waiting:
             if batch in reports or self._clock() - self._done[batch][0] > _PATIENCE:
@@ -251,6 +252,11 @@ def _report_fields(report: Any, scans: int, writing: float) -> dict[str, Any]:
         "state_rows": sum(state.numRowsTotal for state in states),
         "state_bytes": sum(state.memoryUsedBytes for state in states),
     }
+
+
+def _is_lost_connection(error: Exception) -> bool:
+    """Whether the JVM has ended. By name: the page reads this module and needs no Spark."""
+    return isinstance(error, ConnectionError | EOFError) or type(error).__name__ in ("Py4JError", "Py4JNetworkError")
 
 
 def _ends_a_line(file: Path) -> bool:

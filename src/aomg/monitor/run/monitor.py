@@ -3,30 +3,32 @@
 Spark's output goes to `spark.log` in the state folder, not to the terminal.
 """
 
-import os
-import re
+import logging
 import signal
-import sys
 import threading
+import traceback
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
-from aomg.errors import SettingsError
+from aomg.errors import AomgError, SettingsError
 from aomg.monitor.atomic_files import locked
 from aomg.monitor.config.model import Config
 from aomg.monitor.config.secret import without_secrets
 from aomg.monitor.errors import RunError
 from aomg.monitor.run.assembly import assembled, checkpoint_of
+from aomg.monitor.run.batches import Batches
 from aomg.monitor.run.check import inspect
+from aomg.monitor.run.failures import failure_of
 from aomg.monitor.run.health import FAILED, Health
 from aomg.monitor.run.plan import planned
 from aomg.monitor.run.progress import Watcher
+from aomg.monitor.run.spark_log import append, errors_to, log_of, silence_accumulators
 from aomg.monitor.run.state_owner import claim_state
 from aomg.monitor.source.events import folder_of
 from aomg.monitor.source.generator import Generator
@@ -34,6 +36,8 @@ from aomg.spark import Accounts, accounts, session
 from aomg.streams import podsets
 
 _FLUSH_SECONDS = 10.0
+_SIGNAL_SECONDS = 1.0  # a signal to all processes may end the JVM before it is delivered here
+_LOG = logging.getLogger(__name__)
 
 
 class Monitor:
@@ -62,25 +66,23 @@ class Monitor:
 
     def run(self) -> None:
         """Run to the end. Raises ConfigError before anything is started, RunError if it had to stop."""
-        inspect(self.config)
-        self.config.state.mkdir(parents=True, exist_ok=True)
-        busy = f"another monitor uses the state folder {self.config.state}; stop it, or configure another folder"
-        with locked(self.config.state / "lock", busy):
-            claim_state(self.config)
-            self._generate()
-            health = self._health = Health(self.config.state, self.scans, self._late)
-            batches = assembled(self.config, self._console, (*self._watchers, health))
-            health.waiting = lambda: {receiver.name: receiver.waiting for receiver in batches.notifier.status()}
-            health.started()
-            because = FAILED
-            try:
-                self._run(batches, health)
-                because = "it was stopped" if self.stopped else "its source ended"
-            finally:
-                if self._generator is not None:
-                    self._generator.stop()
-                self.undelivered = batches.notifier.close(_FLUSH_SECONDS)
-                health.ended(because)
+        with self._explained():
+            inspect(self.config)
+            self.config.state.mkdir(parents=True, exist_ok=True)
+            busy = f"another monitor uses the state folder {self.config.state}; stop it, or configure another folder"
+            with locked(self.config.state / "lock", busy):
+                claim_state(self.config)
+                self._generate()
+                health = self._health = Health(self.config.state, self.scans, self._late)
+                batches = assembled(self.config, self._console, (*self._watchers, health))
+                health.waiting = lambda: {receiver.name: receiver.waiting for receiver in batches.notifier.status()}
+                health.started()
+                because = FAILED
+                try:
+                    self._run(batches, health)
+                    because = "it was stopped" if self.stopped else "its source ended"
+                finally:
+                    self._end(batches, health, because)
 
     def stop(self) -> None:
         """Ask it to end. The next start repeats a micro-batch that was not complete."""
@@ -106,13 +108,18 @@ class Monitor:
         checkpoint = checkpoint_of(self.config)
         if not any(checkpoint.glob("commits/[0-9]*")):  # Spark has no state to read from then
             return dict.fromkeys(self.config.queries, Accounts(0, 0, 0, 0, 0, 0))
-        spark = self._started()
-        return {name: accounts(spark, str(checkpoint), number) for number, name in enumerate(self.config.queries)}
+        if self.stopped and self._spark is None:
+            raise RunError("the events were not counted, because Spark did not start before the stop")
+        with self._explained():
+            spark = self._started()
+            return {name: accounts(spark, str(checkpoint), number) for number, name in enumerate(self.config.queries)}
 
     def close(self) -> None:
         """Stop the Spark session, if it was started here."""
         if self._owns_spark and self._spark is not None:
-            self._spark.stop()
+            with suppress(Exception), warnings.catch_warnings():  # the JVM may have ended
+                warnings.simplefilter("ignore")
+                self._spark.stop()
             self._spark = None
 
     @property
@@ -130,49 +137,79 @@ class Monitor:
 
     def _started(self) -> SparkSession:
         if self._spark is None:
-            log, another = self.config.state / "spark.log", None
+            log, another = log_of(self.config), None
             with suppress(PySparkException):
                 another = SparkSession.active()
             try:
-                with _errors_to(log), _own_signals():
+                with errors_to(log), _own_signals():
                     self._spark = session("aomg monitor")
             except SettingsError as error:
                 if isinstance(error.__cause__, PySparkException):
                     raise SettingsError(f"{error} (the monitor writes Spark's standard error to {log})") from error
                 raise
             self._owns_spark = another is None
+            if self._owns_spark:
+                silence_accumulators(self._spark)
         return self._spark
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn every failure into an error of this package that says what to do."""
+        try:
+            yield
+        except AomgError:
+            raise
+        except Exception as error:
+            failure = failure_of(error, self.config)
+            if not isinstance(error, PySparkException):  # Spark has written those to its log
+                text = "".join(traceback.format_exception(error))
+                append(log_of(self.config), without_secrets(f"the monitor failed: {failure}\n{text}", self.config))
+            raise failure from error
 
     def _late(self) -> int:
         """Late events of the query that has most."""
         return max(counts.late for counts in self.accounts().values())
 
-    def _run(self, batches: object, health: Health) -> None:
+    def _run(self, batches: Batches, health: Health) -> None:
+        """Run the streaming query. A failure that comes with a requested stop is the stop: the JVM gets signals too."""
+        try:
+            with self._explained():
+                self._stream(batches, health)
+        except AomgError:
+            if not self._stop.wait(_SIGNAL_SECONDS):
+                raise
+        finally:
+            if self.query is not None:
+                with suppress(Exception):  # the JVM may have ended; the first failure is the one to report
+                    self.query.stop()
+
+    def _stream(self, batches: Batches, health: Health) -> None:
         with health.starting():
-            frame = self._planned()
+            frame = planned(self._started(), self.config)
         if self.stopped:
             return
-        writer = frame.writeStream.queryName("aomg").outputMode("append").foreachBatch(batches)  # type: ignore[arg-type]
+        writer = frame.writeStream.queryName("aomg").outputMode("append").foreachBatch(batches)
         writer = writer.option("checkpointLocation", str(checkpoint_of(self.config)))
         if self.once:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=f"{self.config.every / 1e6} seconds")
         self.query = writer.start()
-        try:
-            with health.watching(self.query):
-                self._watch(self.query)
-        except PySparkException as error:
-            raise RunError(explained(str(error), self.config)) from error
-        finally:
-            with suppress(PySparkException):
-                self.query.stop()
+        with health.watching(self.query):
+            self._watch(self.query)
 
-    def _planned(self) -> DataFrame:
+    def _end(self, batches: Batches, health: Health, because: str) -> None:
+        """Deliver what waits, and write why the monitor ends. After a failure, nothing here hides it."""
+        if self._generator is not None:
+            self._generator.stop()
         try:
-            return planned(self._started(), self.config)
-        except PySparkException as error:
-            raise RunError(explained(str(error), self.config)) from error
+            self.undelivered = batches.notifier.close(_FLUSH_SECONDS)
+        except Exception as error:
+            if because != FAILED:
+                raise
+            _LOG.warning("cannot close the outbox: %s", error)
+        finally:
+            health.ended(because)
 
     def _watch(self, query: StreamingQuery) -> None:
         while not self._stop.is_set():
@@ -194,31 +231,6 @@ def _generator(config: Config) -> Generator | None:
     return Generator(stream, folder, settings.events, settings.speed)
 
 
-def explained(message: str, config: Config) -> str:
-    """Return the most useful line of Spark's error: our own error, else the first exception, else the first line.
-
-    Spark may quote options, so the secrets of the configuration are removed.
-    """
-    message = without_secrets(message, config)
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    raised = [match for line in lines if (match := re.match(r"([\w.]+(?:Error|Exception|Interrupt)): (.+)", line))]
-    for match in raised:
-        if match[1].startswith("aomg."):
-            return match[2]
-    more = f"(more in {config.state / 'spark.log'})"
-    if "Python worker failed to connect back" in message:
-        return f"Spark's Python workers did not start in time because the machine is busy; start again {more}"
-    if raised:
-        return f"{raised[0][1]}: {raised[0][2]} {more}"
-    if "Failed to find data source: kafka" in message:
-        return (
-            "Spark's Kafka connector is missing; start with PYSPARK_SUBMIT_ARGS='--packages "
-            "org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0 pyspark-shell'"
-        )
-    first = next((line for line in lines if line.startswith(("[", "Caused by:"))), lines[0] if lines else "no reason")
-    return f"{first[:500]} {more}"
-
-
 @contextmanager
 def _own_signals() -> Iterator[None]:
     """Restore the handler of Ctrl-C afterwards: starting a session replaces it."""
@@ -230,19 +242,3 @@ def _own_signals() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-
-
-@contextmanager
-def _errors_to(file: Path) -> Iterator[None]:
-    """Redirect standard error of processes started meanwhile to a file: the JVM and its workers write a lot."""
-    sys.stderr.flush()
-    standard_error = os.dup(2)
-    log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    os.dup2(log, 2)
-    os.close(log)
-    try:
-        yield
-    finally:
-        sys.stderr.flush()
-        os.dup2(standard_error, 2)
-        os.close(standard_error)

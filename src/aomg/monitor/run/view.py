@@ -124,7 +124,10 @@ class View(AbstractContextManager["View"]):
 
     def _speed(self) -> float | None:
         query = self.monitor.query if self.monitor is not None else None
-        last = query.lastProgress if query is not None else None
+        try:
+            last = query.lastProgress if query is not None else None
+        except Exception:  # Spark has ended, which the monitor reports
+            last = None
         if last is not None and self.monitor is not None and last.numInputRows and last.batchDuration:
             self._last_speed = last.numInputRows / self.monitor.scans / last.batchDuration * 1000
         return self._last_speed

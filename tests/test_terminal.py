@@ -78,7 +78,8 @@ def test_a_stored_key_is_shown_with_its_escapes(tmp_path):
 
 
 def test_sinks_and_the_view_of_a_run_show_keys_with_their_escapes():
-    refuse_control(printed(lambda console: ConsoleSink(console, NAMES).write(0, table(row((HOSTILE + "\nfake",), NOON)))))
+    rows = table(row((HOSTILE + "\nfake",), NOON))
+    refuse_control(printed(lambda console: ConsoleSink(console, NAMES).write(0, rows)))
     hostile = alert(labels={"podset": HOSTILE}, annotations={"summary": HOSTILE})
     lines = printed(lambda console: ConsoleSink(console, NAMES).write(0, [hostile])).splitlines()
     assert len(lines) == 1 and "\\x1b[2J" in lines[0]

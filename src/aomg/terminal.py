@@ -2,8 +2,8 @@
 
 Keys, file names and messages come from others. An escape sequence in them could move the cursor, hide lines, set the
 title or, on some terminals, type commands; a bidirectional control could show a name in another order. All output of
-the command line goes through `Terminal`, `report_error` or the log format of `escape_log`, which escape both. JSON keeps
-the true text: `json_text` writes these characters as JSON escapes.
+the command line goes through `Terminal`, `report_error` or the log format of `escape_log`, which escape both. JSON
+keeps the true text: `json_text` writes these characters as JSON escapes.
 """
 
 import json

@@ -78,6 +78,16 @@ _Allow = Annotated[
 ]
 _Memory = Annotated[str, typer.Option(metavar="1GB", help="Maximum memory for past results.")]
 _MostSeries = Annotated[int, typer.Option(min=1, help="Maximum number of series in /metrics.")]
+_MostConnections = Annotated[
+    int | None, typer.Option(min=1, help="Maximum number of connections (default: by the limit of open files).")
+]
+_MostPerClient = Annotated[
+    int | None, typer.Option(min=1, help="Maximum number of connections of one address (default: half of all).")
+]
+_MostViewers = Annotated[
+    int | None, typer.Option(min=1, help="Maximum number of open pages (default: by the limit of open files).")
+]
+_HeaderTimeout = Annotated[str, typer.Option(metavar="10s", help="How long a client may take to send a request.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 app = typer.Typer(
@@ -221,6 +231,10 @@ def web(
     allow_host: _Allow = None,
     memory: _Memory = "1GB",
     most_series: _MostSeries = 10_000,
+    most_connections: _MostConnections = None,
+    most_per_client: _MostPerClient = None,
+    most_viewers: _MostViewers = None,
+    header_timeout: _HeaderTimeout = "10s",
 ) -> None:
     """Serve a live page of stored results, and /metrics for Prometheus.
 
@@ -231,7 +245,8 @@ def web(
         from aomg.web import command
 
         bytes_kept = command.memory_of(memory)
-        command.serve(place, host, port, token_file, allow_host or (), bytes_kept, most_series, _print_page)
+        limits = command.limits_of_options(most_connections, most_per_client, most_viewers, header_timeout)
+        command.serve(place, host, port, token_file, allow_host or (), bytes_kept, most_series, limits, _print_page)
 
 
 @app.command()

@@ -27,6 +27,9 @@ _FORMATS = ("iso", "epoch_s", "epoch_ms", "epoch_us")
 PODSETS = {"ts": "timestamp", "src_podset": "int", "dst_podset": "int", "rtt_us": "long"}
 """The columns of the generated stream. Repeats `aomg.streams.podsets`: reading a configuration loads no streams."""
 
+LONGEST_KEY = 4_096
+"""The largest `longest_key`: the page can open keys of this length (`aomg.web.parameters`)."""
+
 _FASTEST = 1_000_000
 _NOT_REAL_ZONES = ("localtime", "posixrules", "Factory")
 

@@ -52,6 +52,10 @@ class SourceConfig:
         Empty if Parquet files supply them.
     files_per_batch
         Most files that a micro-batch reads.
+    longest_line
+        Bytes that a line or message may have, with its line ending; longer ones are refused before they are read.
+    longest_key
+        Characters that the labels of a key may have together; events of longer ones are refused.
     options
         Options of Spark and of Kafka, from a fixed list.
     """
@@ -64,6 +68,8 @@ class SourceConfig:
     time_zone: str = "UTC"
     columns: dict[str, str] = field(default_factory=dict)
     files_per_batch: int = 100
+    longest_line: int = 1_000_000
+    longest_key: int = 1_024
     options: Options = field(default_factory=dict)
     kafka: KafkaConfig | None = None
     generate: GenerateConfig | None = None
@@ -212,7 +218,11 @@ class RuleConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """A whole configuration. `queries` and `rules` are in the order of the file; `lines` are those of its keys."""
+    """A whole configuration. `queries` and `rules` are in the order of the file; `lines` are those of its keys.
+
+    log_size
+        Bytes that Spark's log may take.
+    """
 
     file: Path
     source: SourceConfig
@@ -225,4 +235,5 @@ class Config:
     sinks: SinksConfig
     receivers: tuple[ReceiverConfig, ...]
     rules: tuple[RuleConfig, ...]
+    log_size: int = 100_000_000
     lines: Mapping[str, int] = field(default_factory=dict)

@@ -48,13 +48,17 @@ def source(field: Field) -> SourceConfig:
     settings["columns"] = (
         section.take("columns", columns, {}) if kind == "parquet" else section.take("columns", columns)
     )
+    settings["longest_key"] = section.take("longest_key", whole(1, LONGEST_KEY), 1_024)
+    if kind != "parquet":
+        settings["longest_line"] = section.take("longest_line", whole(100, 1 << 30), 1_000_000)
     settings["time_format"] = section.take("time_format", _time_format, "iso")
     if kind == "kafka":
         settings["kafka"] = section.take("kafka", kafka(None))
     else:
         settings["path"] = section.take(kind, _folder)
         settings["files_per_batch"] = section.take("files_per_batch", whole(1, 100_000), 100)
-    section.close(why={"files_per_batch": "is for files; use options: {maxOffsetsPerTrigger: ...}"})
+    elsewhere = {"files_per_batch": "is for files; use options: {maxOffsetsPerTrigger: ...}"}
+    section.close(why={**elsewhere, "longest_line": "is for lines of text, which Parquet has not"})
     if kind == "kafka":
         settings["kafka"] = KafkaConfig(settings["kafka"].servers, settings["kafka"].topic, options=settings["options"])
     _add_time(section, kind, settings)
@@ -95,8 +99,8 @@ def _add_time(section: Section, kind: str, settings: dict[str, Any]) -> None:
 def _generated(section: Section, line: int) -> SourceConfig:
     time = section.take("time", text, "ts")
     generated = section.take("generate", _generate)
-    own = ("time_format", "time_zone", "columns", "files_per_batch", "options", "parquet", "csv", "jsonl", "kafka")
-    section.close(why=dict.fromkeys(own, "is not for generate, whose columns are fixed"))
+    own = ("time_format", "time_zone", "columns", "files_per_batch", "longest_line", "longest_key", "options")
+    section.close(why=dict.fromkeys((*own, "parquet", "csv", "jsonl", "kafka"), "is not for generate, whose columns are fixed"))
     if PODSETS.get(time) != "timestamp":
         raise ConfigError("source.time must be ts, the time column of podsets", section.line_of("time"))
     return SourceConfig("generate", line, time, columns=dict(PODSETS), generate=generated)

@@ -1,6 +1,6 @@
 """Runs a configuration on Spark, until it is stopped, its source ends, or something fails.
 
-Spark's output goes to `spark.log` in the state folder, not to the terminal.
+Spark's output goes to `spark.log` in the state folder, not to the terminal; its size is bounded.
 """
 
 import os
@@ -25,6 +25,7 @@ from aomg.monitor.errors import RunError
 from aomg.monitor.run.assembly import assembled, checkpoint_of
 from aomg.monitor.run.check import inspect
 from aomg.monitor.run.health import FAILED, Health
+from aomg.monitor.run.log_files import BoundedLog
 from aomg.monitor.run.plan import planned
 from aomg.monitor.run.progress import Watcher
 from aomg.monitor.run.state_owner import claim_state
@@ -65,7 +66,8 @@ class Monitor:
         inspect(self.config)
         self.config.state.mkdir(parents=True, exist_ok=True)
         busy = f"another monitor uses the state folder {self.config.state}; stop it, or configure another folder"
-        with locked(self.config.state / "lock", busy):
+        log = BoundedLog(self.config.state / "spark.log", self.config.log_size)
+        with locked(self.config.state / "lock", busy), log.watching():
             claim_state(self.config)
             self._generate()
             health = self._health = Health(self.config.state, self.scans, self._late)

@@ -99,8 +99,17 @@ def _add_time(section: Section, kind: str, settings: dict[str, Any]) -> None:
 def _generated(section: Section, line: int) -> SourceConfig:
     time = section.take("time", text, "ts")
     generated = section.take("generate", _generate)
-    own = ("time_format", "time_zone", "columns", "files_per_batch", "longest_line", "longest_key", "options")
-    section.close(why=dict.fromkeys((*own, "parquet", "csv", "jsonl", "kafka"), "is not for generate, whose columns are fixed"))
+    own = (
+        "time_format",
+        "time_zone",
+        "columns",
+        "files_per_batch",
+        "longest_line",
+        "longest_key",
+        "options",
+        *KINDS[:-1],
+    )
+    section.close(why=dict.fromkeys(own, "is not for generate, whose columns are fixed"))
     if PODSETS.get(time) != "timestamp":
         raise ConfigError("source.time must be ts, the time column of podsets", section.line_of("time"))
     return SourceConfig("generate", line, time, columns=dict(PODSETS), generate=generated)

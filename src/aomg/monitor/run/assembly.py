@@ -17,6 +17,8 @@ from aomg.monitor.run.progress import Watcher
 from aomg.monitor.sinks.base import SinkContext
 from aomg.monitor.sinks.headroom import HeadroomFile
 from aomg.monitor.sinks.quarantine import Quarantine
+from aomg.monitor.source.batch_files import files_of
+from aomg.monitor.source.long_lines import LongLines
 
 
 def checkpoint_of(config: Config) -> Path:
@@ -29,7 +31,9 @@ def targets_of(config: Config) -> Path:
     return config.state / "targets.json"
 
 
-def assembled(config: Config, console: Console, watchers: Sequence[Watcher] = ()) -> Batches:
+def assembled(
+    config: Config, console: Console, watchers: Sequence[Watcher] = (), long_lines: LongLines | None = None
+) -> Batches:
     """Return what processes micro-batches. Delivery of firing alerts starts at once.
 
     Creates folders. Raises ConfigError, SinkError, or StateError if a state is damaged.
@@ -56,4 +60,5 @@ def assembled(config: Config, console: Console, watchers: Sequence[Watcher] = ()
             evaluated=state.batch,
         ),
         watchers,
+        *([] if long_lines is None else [lambda batch: long_lines.of(files_of(checkpoint_of(config), batch))]),
     )

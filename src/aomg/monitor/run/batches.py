@@ -6,7 +6,7 @@ is written last: if it is there, so is everything else.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from aomg.monitor.rules.rows import NO_QUERY, windows_of
 from aomg.monitor.run.progress import Progress, Watcher
 from aomg.monitor.sinks.base import Sink
 from aomg.monitor.sinks.headroom import HeadroomFile
-from aomg.monitor.sinks.quarantine import Quarantine, refused_in
+from aomg.monitor.sinks.quarantine import Quarantine, RefusedRow, refused_in
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,9 @@ class Batches:
     """Processes the rows of every micro-batch (`aomg.monitor.run.plan` lists their columns); called by foreachBatch.
 
     Collects the rows to the driver once; then some array operations, and the files of the sinks.
+
+    unread
+        Returns the lines of a batch that Spark does not read, because they are too long.
     """
 
     queries: Mapping[str, QueryConfig]
@@ -42,17 +45,19 @@ class Batches:
     quarantine: Quarantine
     notifier: Notifier
     watchers: Sequence[Watcher] = ()
+    unread: Callable[[int], Sequence[RefusedRow]] = lambda batch: ()
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Process a micro-batch. The frame is computed once."""
-        self.take(frame.toArrow(), batch)
+        unread = self.unread(batch)
+        self.take(frame.toArrow(), batch, unread)
 
-    def take(self, table: pa.Table, batch: int) -> None:
-        """Process the rows of a micro-batch."""
+    def take(self, table: pa.Table, batch: int, unread: Sequence[RefusedRow] = ()) -> None:
+        """Process the rows of a micro-batch, and the lines that were refused before they were read."""
         began = time.perf_counter()
         of_queries = table.filter(pc.not_equal(table["query"], NO_QUERY))
         results = of_queries.filter(pc.is_null(of_queries["summary"]))
-        refused = refused_in(table)
+        refused = [*refused_in(table), *unread]
         windows = windows_of(results, self.queries)
         before = self.states.load_below(batch)
         state, alerts = self.judge.step(State() if before is None else State.from_json(before), windows, batch)

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -29,12 +29,14 @@ from aomg.monitor.run.log_files import BoundedLog
 from aomg.monitor.run.plan import planned
 from aomg.monitor.run.progress import Watcher
 from aomg.monitor.run.state_owner import claim_state
-from aomg.monitor.source.events import folder_of
+from aomg.monitor.source.events import folder_of, has_lines
 from aomg.monitor.source.generator import Generator
+from aomg.monitor.source.long_lines import LongLines
 from aomg.spark import Accounts, accounts, session
 from aomg.streams import podsets
 
 _FLUSH_SECONDS = 10.0
+_NEVER_SPLIT = 1 << 40  # bytes
 
 
 class Monitor:
@@ -56,6 +58,7 @@ class Monitor:
         self._spark = spark
         self._owns_spark = False
         self._generator = _generator(config)
+        self._long_lines = LongLines(config.source) if has_lines(config.source) else None
         self._stop = threading.Event()
         self._health: Health | None = None
         self.query: StreamingQuery | None = None
@@ -71,7 +74,7 @@ class Monitor:
             claim_state(self.config)
             self._generate()
             health = self._health = Health(self.config.state, self.scans, self._late)
-            batches = assembled(self.config, self._console, (*self._watchers, health))
+            batches = assembled(self.config, self._console, (*self._watchers, health), self._long_lines)
             health.waiting = lambda: {receiver.name: receiver.waiting for receiver in batches.notifier.status()}
             health.started()
             because = FAILED
@@ -152,23 +155,35 @@ class Monitor:
     def _run(self, batches: object, health: Health) -> None:
         with health.starting():
             frame = self._planned()
-        if self.stopped:
-            return
+        while not self.stopped and self._must_repeat(frame, batches, health):
+            pass
+
+    def _must_repeat(self, frame: DataFrame, batches: object, health: Health) -> bool:
+        """Run the stream to its end. True if it stopped because it must read whole files from here on."""
         writer = frame.writeStream.queryName("aomg").outputMode("append").foreachBatch(batches)  # type: ignore[arg-type]
         writer = writer.option("checkpointLocation", str(checkpoint_of(self.config)))
         if self.once:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=f"{self.config.every / 1e6} seconds")
-        self.query = writer.start()
-        try:
-            with health.watching(self.query):
-                self._watch(self.query)
-        except PySparkException as error:
-            raise RunError(explained(str(error), self.config)) from error
-        finally:
-            with suppress(PySparkException):
-                self.query.stop()
+        is_whole = self._reads_whole_files
+        with _whole_files(frame.sparkSession) if is_whole else nullcontext():
+            self.query = writer.start()
+            try:
+                with health.watching(self.query):
+                    self._watch(self.query)
+                return False
+            except PySparkException as error:
+                if self._reads_whole_files and not is_whole:
+                    return True
+                raise RunError(explained(str(error), self.config)) from error
+            finally:
+                with suppress(PySparkException):
+                    self.query.stop()
+
+    @property
+    def _reads_whole_files(self) -> bool:
+        return self._long_lines is not None and self._long_lines.whole_files
 
     def _planned(self) -> DataFrame:
         try:
@@ -219,6 +234,20 @@ def explained(message: str, config: Config) -> str:
         )
     first = next((line for line in lines if line.startswith(("[", "Caused by:"))), lines[0] if lines else "no reason")
     return f"{first[:500]} {more}"
+
+
+@contextmanager
+def _whole_files(spark: SparkSession) -> Iterator[None]:
+    """Let streams of this session split no file meanwhile: the rest of a line that is too long would become a line."""
+    names = [f"spark.sql.files.{setting}" for setting in ("maxPartitionBytes", "openCostInBytes")]
+    before = {name: spark.conf.get(name) for name in names}
+    try:
+        for name in names:
+            spark.conf.set(name, _NEVER_SPLIT)
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value or "")
 
 
 @contextmanager

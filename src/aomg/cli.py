@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 import aomg
 from aomg import demo as _demo
@@ -16,6 +15,7 @@ from aomg import doctor as _doctor
 from aomg import generator as _generate
 from aomg.errors import AomgError
 from aomg.evaluation import command as _evaluate
+from aomg.terminal import Terminal, escape_log, report_error
 
 _Events = Annotated[int, typer.Option(min=_demo.QUERY.size, help="Number of events (with --local).")]
 _Local = Annotated[bool, typer.Option("--local", help="Run without Spark: one stream in this process.")]
@@ -83,6 +83,16 @@ _Quarantine = Annotated[
     Path | None, typer.Option("--quarantine", metavar="FOLDER", help="Refused rows, if not in the state folder.")
 ]
 _Repair = Annotated[bool, typer.Option("--repair", help="Rebuild what can be rebuilt; accept the loss of the rest.")]
+_MostConnections = Annotated[
+    int | None, typer.Option(min=1, help="Maximum number of connections (default: by the limit of open files).")
+]
+_MostPerClient = Annotated[
+    int | None, typer.Option(min=1, help="Maximum number of connections of one address (default: half of all).")
+]
+_MostViewers = Annotated[
+    int | None, typer.Option(min=1, help="Maximum number of open pages (default: by the limit of open files).")
+]
+_HeaderTimeout = Annotated[str, typer.Option(metavar="10s", help="How long a client may take to send a request.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 app = typer.Typer(
@@ -108,7 +118,7 @@ def demo(
 
     Exit code 1: an incident was not detected, or there was a false alarm.
     """
-    console = Console(highlight=False)
+    console = Terminal()
     if local:
         _demo.run(console, events, seed, burst)
         return
@@ -130,7 +140,7 @@ def demo(
 @app.command()
 def doctor(spark: _Spark = True, json: _Json = False) -> None:
     """Check this machine and explain how to fix what is missing. Exit code 1: something is wrong."""
-    if not _doctor.run(Console(highlight=False), spark, json):
+    if not _doctor.run(Terminal(), spark, json):
         raise typer.Exit(1)
 
 
@@ -146,7 +156,7 @@ def generate(
     settings: _Set = None,
 ) -> None:
     """Write a generated stream to Parquet, CSV or JSON lines. The same seed always gives the same values."""
-    console = Console(highlight=False)
+    console = Terminal()
     if name is None:
         _generate.list_streams(console)
         return
@@ -155,10 +165,10 @@ def generate(
             raise _generate.GenerateError(f"the output is missing: add --out {name}.parquet, or a folder")
         _generate.run(console, name, _generate.count(events), out, format, seed, files, force, settings)
     except _generate.GenerateError as error:
-        typer.echo(f"cannot generate: {error}", err=True)
+        report_error(f"cannot generate: {error}")
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        typer.echo("stopped; no files were written", err=True)
+        report_error("stopped; no files were written")
         raise typer.Exit(130) from None
 
 
@@ -176,7 +186,7 @@ def evaluate(
 ) -> None:
     """Reproduce the paper's tables and figures, on generated streams or your own file, and write a report."""
     # with --json, standard output is for the document alone
-    console = Console(highlight=False, stderr=json and not list_them)
+    console = Terminal(stderr=json and not list_them)
     try:
         if list_them:
             _evaluate.list_experiments(console, json)
@@ -186,10 +196,10 @@ def evaluate(
         if json:
             typer.echo(_evaluate.as_json(results, claims, out))
     except AomgError as error:
-        typer.echo(f"cannot evaluate: {error}", err=True)
+        report_error(f"cannot evaluate: {error}")
         raise typer.Exit(1) from None
     except KeyboardInterrupt as stopped:
-        typer.echo(str(stopped) or "stopped", err=True)
+        report_error(str(stopped) or "stopped")
         raise typer.Exit(130) from None
     if any(claim.fails for claim in claims):
         raise typer.Exit(1)
@@ -209,7 +219,7 @@ def run(config: _Config, once: _Once = False, json: _AsJson = False, web: _Web =
 
     if port is not None and not web:
         raise typer.BadParameter("--port needs --web: it is the port of the page", param_hint="--port")
-    console = Console(highlight=False, stderr=json)
+    console = Terminal(stderr=json)
     with _reported("cannot run", json):
         if web:
             load(config)  # so that only the monitor reports errors, not the page too
@@ -226,6 +236,10 @@ def web(
     allow_host: _Allow = None,
     memory: _Memory = "1GB",
     most_series: _MostSeries = 10_000,
+    most_connections: _MostConnections = None,
+    most_per_client: _MostPerClient = None,
+    most_viewers: _MostViewers = None,
+    header_timeout: _HeaderTimeout = "10s",
 ) -> None:
     """Serve a live page of stored results, and /metrics for Prometheus.
 
@@ -236,7 +250,8 @@ def web(
         from aomg.web import command
 
         bytes_kept = command.memory_of(memory)
-        command.serve(place, host, port, token_file, allow_host or (), bytes_kept, most_series, _print_page)
+        limits = command.limits_of_options(most_connections, most_per_client, most_viewers, header_timeout)
+        command.serve(place, host, port, token_file, allow_host or (), bytes_kept, most_series, limits, _print_page)
 
 
 @app.command()
@@ -245,7 +260,7 @@ def check(config: _Config, json: _AsJson = False) -> None:
     from aomg.monitor import command
 
     with _reported("cannot run", json):
-        command.check(Console(highlight=False), config, json)
+        command.check(Terminal(), config, json)
 
 
 @app.command()
@@ -263,7 +278,7 @@ def query(
     from aomg.monitor import command
 
     with _reported("cannot show results", json):
-        command.query(Console(highlight=False), results, by, where, name, quantile, last, most, json)
+        command.query(Terminal(), results, by, where, name, quantile, last, most, json)
 
 
 @app.command()
@@ -272,7 +287,7 @@ def compact(results: _Results) -> None:
     from aomg.monitor import command
 
     with _reported("cannot compact"):
-        command.compact(Console(highlight=False), results)
+        command.compact(Terminal(), results)
 
 
 @app.command()
@@ -284,13 +299,13 @@ def fsck(state: _State, quarantine: _Quarantine = None, repair: _Repair = False,
     from aomg.monitor import command
 
     with _reported("cannot check", json):
-        sound = command.fsck(Console(highlight=False), state, quarantine, repair, json)
+        sound = command.fsck(Terminal(), state, quarantine, repair, json)
     if not sound:
         raise typer.Exit(1)
 
 
 @contextmanager
-def _page(console: Console, config: Path, port: int | None) -> Iterator[str | None]:
+def _page(console: Terminal, config: Path, port: int | None) -> Iterator[str | None]:
     """Serve the page of a configuration in a child process. Yields its address, or None if it cannot be served."""
     from aomg.web.child import page_of
 
@@ -303,8 +318,8 @@ def _page(console: Console, config: Path, port: int | None) -> Iterator[str | No
         yield address
 
 
-def _print_page(address: str, console: Console | None = None) -> None:
-    (console or Console(highlight=False)).print(f"the page is at {address}", markup=False, soft_wrap=True)
+def _print_page(address: str, console: Terminal | None = None) -> None:
+    (console or Terminal()).print(f"the page is at {address}", markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -318,9 +333,10 @@ def _reported(failure: str, json: bool = False, extra: str = "monitor") -> Itera
     def exit_with(message: str, code: int) -> typer.Exit:
         if json:
             typer.echo(_json.dumps({"ok": False, "error": message, "exit_code": code}))
-        typer.echo(message, err=True)
+        report_error(message)
         return typer.Exit(code)
 
+    escape_log()
     try:
         yield
     except ModuleNotFoundError as error:

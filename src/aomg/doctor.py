@@ -20,6 +20,7 @@ from rich.text import Text
 from aomg.caches import is_writable, kernel_cache
 from aomg.java import INSTALL, OLDEST, look_for_java
 from aomg.packages import CORE, PYSPARK, SPARK, Package
+from aomg.terminal import Terminal
 
 FREE_BYTES = 1 << 30  # Spark puts shuffles and the state of streams there
 PATIENCE = 300  # seconds for Spark's trial: a start takes 5 to 10, on a busy machine some times that
@@ -88,7 +89,7 @@ def is_fit(findings: Iterable[Finding]) -> bool:
 
 def run(console: Console, spark: bool = True, as_json: bool = False) -> bool:
     """Check everything, print a table or JSON, and return whether nothing is wrong."""
-    with Console(stderr=True).status("checking, starting Spark" if spark else "checking"):
+    with Terminal(stderr=True).status("checking, starting Spark" if spark else "checking"):
         findings = list(examine(spark))
     fit = is_fit(findings)
     if as_json:

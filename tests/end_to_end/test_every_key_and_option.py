@@ -309,6 +309,7 @@ def page(csv: Ran, receiver: Listening, table: Table) -> Iterator[httpx.Client]:
     (csv.folder / "token").write_text(TOKEN)
     words = ["web", str(csv.folder / "csv.yaml"), "--host", "127.0.0.1", "--port", "0", "--allow-host", "pages.test"]
     words += ["--token-file", str(csv.folder / "token"), "--memory", "64MB", "--most-series", "500"]
+    words += ["--most-connections", "50", "--most-per-client", "40", "--most-viewers", "20", "--header-timeout", "5s"]
     environment = {**os.environ, "RECEIVER": receiver.url, "TOKEN": TOKEN}
     program = str(Path(sys.executable).with_name("aomg"))
     process = subprocess.Popen([program, *words], env=environment, stdout=subprocess.PIPE, text=True)

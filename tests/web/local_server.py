@@ -14,6 +14,7 @@ import httpx
 from aomg.monitor.config.secret import Secret
 from aomg.web.follow.live import LiveData
 from aomg.web.http.access import Access
+from aomg.web.http.connections import ConnectionLimits
 from aomg.web.http.server import Server, listening
 from aomg.web.http.static_files import StaticFiles
 from aomg.web.places import places
@@ -77,11 +78,12 @@ def serving(
     allowed: Collection[str] = (),
     files: StaticFiles | None = None,
     wait: bool = True,
+    limits: ConnectionLimits | None = None,
 ) -> Iterator[Served]:
     """Serve a place; unless told otherwise, once all of it is read. `host` is what is served as, always on loopback."""
     bound = listening("127.0.0.1", 0)
     live = LiveData(places(place))
-    server = Server(live, Access(host, None if token is None else Secret(token), allowed), files)
+    server = Server(live, Access(host, None if token is None else Secret(token), allowed), files, limits)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     address = f"http://127.0.0.1:{bound.getsockname()[1]}/"

@@ -22,6 +22,7 @@ from aomg.monitor.config.reader import EXAMPLE, load
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.run.check import inspect
 from aomg.monitor.run.progress import Progress
+from aomg.terminal import Terminal
 
 MOST_ALERTS = 10_000  # in the summary of --json; a kilobyte each
 
@@ -171,7 +172,7 @@ def run(
         "alerts_left_out": changes.left_out,
     }
     if as_json:
-        Console().out(json.dumps(summary), highlight=False)
+        Terminal().out(json.dumps(summary), highlight=False)
     else:
         _sum_up(console, summary)
     return summary

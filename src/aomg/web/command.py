@@ -6,9 +6,13 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from aomg.durations import microseconds
+from aomg.errors import DurationError
 from aomg.monitor.config.secret import Secret
 from aomg.web.follow.live import LiveData
 from aomg.web.http.access import Access, AccessError
+from aomg.web.http.connections import ConnectionLimits, LimitsError, connection_limits
+from aomg.web.http.log_limit import limit_logs
 from aomg.web.http.server import Server, address_of, listening
 from aomg.web.metrics.exposition import MOST_SERIES
 from aomg.web.places import places
@@ -16,6 +20,7 @@ from aomg.web.places import places
 TOKEN = "AOMG_WEB_TOKEN"
 MEMORY = 1 << 30
 LEAST_MEMORY = 16 << 20
+LEAST_HEADER_SECONDS, MOST_HEADER_SECONDS = 0.1, 3600.0
 
 
 def serve(
@@ -26,6 +31,7 @@ def serve(
     allowed: Sequence[str] = (),
     memory: int = MEMORY,
     most_series: int = MOST_SERIES,
+    limits: ConnectionLimits | None = None,
     report: Callable[[str], None] = print,
     until: Callable[[], None] | None = None,
 ) -> None:
@@ -34,12 +40,14 @@ def serve(
     until
         Blocks until the server should end for another reason: a child ends with the process that started it.
 
-    Raises PlaceError, ConfigError, AccessError or ServerError before anything listens.
+    Raises PlaceError, ConfigError, AccessError, LimitsError or ServerError before anything listens.
     """
     served = places(place)
     access = Access(host, token_of(token_file), allowed)
+    limits = limits or connection_limits()
     bound = listening(host, port)
-    server = Server(LiveData(served, memory, most_series), access)
+    server = Server(LiveData(served, memory, most_series), access, limits=limits)
+    limit_logs()
     if until is not None:
         threading.Thread(target=_end, args=[server, until], name="aomg parent", daemon=True).start()
     report(address_of(host, bound))
@@ -63,6 +71,19 @@ def token_of(file: Path | None) -> Secret | None:
     if not text:
         raise AccessError(f"the token file {file} is empty; put a token into it")
     return Secret(text)
+
+
+def limits_of_options(
+    most: int | None, per_client: int | None, viewers: int | None, header_timeout: str
+) -> ConnectionLimits:
+    """Return the limits of connections from the options. Raises LimitsError."""
+    try:
+        seconds = microseconds(header_timeout, limited=True) / 1e6
+    except DurationError as error:
+        raise LimitsError(f"--header-timeout: {error}") from None
+    if not LEAST_HEADER_SECONDS <= seconds <= MOST_HEADER_SECONDS:
+        raise LimitsError(f"--header-timeout {header_timeout!r} must be from 100ms to 1h; write one such as 10s")
+    return connection_limits(most, per_client, viewers, seconds)
 
 
 def memory_of(text: str) -> int:

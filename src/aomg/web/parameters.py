@@ -16,8 +16,9 @@ from aomg.suggestions import there_are
 from aomg.times import microseconds_of
 
 MOST_PARAMETERS = 40
-LONGEST_TEXT = 1_000
-LONGEST_ADDRESS = 8_000
+LONGEST_TEXT = 4_096  # any key that a monitor accepts (config.source.LONGEST_KEY)
+LONGEST_ADDRESS = 64_000  # such a key, with each character as four bytes of three characters
+LONGEST_HEADERS = 16_000
 _WHOLE = re.compile(r"-?[0-9]{1,15}")
 
 
@@ -83,7 +84,10 @@ def parse_parameters(parameters: Sequence[Parameter], query_string: bytes) -> di
         if dot and head in by_name and by_name[head].kind == "labels":
             if not label:
                 raise BadRequest(f"{quoted(name)} names no label", f"write it as {head}.LABEL=VALUE")
-            values[by_name[head].argument or head][label] = _text(name, text)
+            if len(text) > LONGEST_TEXT:
+                remedy = f"this page opens keys of up to {LONGEST_TEXT:,} characters; read it with aomg query"
+                raise BadRequest(f"{quoted(name)} is too long", remedy)
+            values[by_name[head].argument or head][label] = text
         elif name in by_name and by_name[name].kind != "labels":
             parameter = by_name[name]
             values[parameter.argument or name] = _value(parameter, text)

@@ -166,6 +166,16 @@ def test_a_folder_of_another_stream_is_refused(tmp_path):
     assert ds.dataset(tmp_path, format="parquet").count_rows() == 2
 
 
+@pytest.mark.parametrize("content", [bytes(range(128, 256)), b"", b"\x00one", b"one\ntwo\n", b"\x1b[2Jone"])
+def test_a_damaged_mark_of_the_stream_is_named_with_what_to_do(tmp_path, content):
+    ParquetSink(tmp_path, stream="one").write(0, table(row()))
+    (tmp_path / "_stream").write_bytes(content)
+    with pytest.raises(SinkError, match="_stream is damaged; if these are the results of this state folder, remove it"):
+        ParquetSink(tmp_path, stream="one")
+    (tmp_path / "_stream").unlink()
+    ParquetSink(tmp_path, stream="one").write(1, table(row()))
+
+
 def test_rows_of_no_query_are_not_results_and_columns_are_checked():
     assert len(stored(0, table(row(), row(query="")))) == 1
     with pytest.raises(InputError, match="lack the column 'burst'"):

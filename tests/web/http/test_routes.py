@@ -56,6 +56,26 @@ def hostile(tmp_path_factory):
         yield running
 
 
+@pytest.mark.parametrize("character", ["k", "ä", "\U0001f600"])
+def test_any_key_that_a_monitor_accepts_can_be_opened(tmp_path, character):
+    import pyarrow as pa
+
+    from aomg.monitor.config.source import LONGEST_KEY
+
+    estimates = [{"name": "p99", "value": 5.0, "low": 4.0, "high": 20.0, "method": "band"}]
+    row = {"query": "q", "label_names": ["pod", "zone"], "start": 0, "end": 60_000_000, "count": 9, "min": 1.0}
+    row |= {"max": 9.0, "sub_windows": 1, "burst": False, "estimates": estimates, "batch": 0}
+    keys = [(character * (LONGEST_KEY - 5), character * 5), (character * (LONGEST_KEY + 1), "too long")]
+    rows = pa.Table.from_pylist([{**row, "labels": list(key)} for key in keys], SCHEMA)
+    ParquetSink(tmp_path, {"q": ["pod", "zone"]}).write(0, rows)
+    with serving(tmp_path) as running:
+        for address in ("/api/key", "/api/key.csv", "/key"):
+            longest, longer = (running.get(address, params={"key.pod": pod, "key.zone": zone}) for pod, zone in keys)
+            assert longest.status_code == 200
+            assert longer.status_code == (200 if address == "/key" else 400)
+        assert "read it with aomg query" in running.get("/api/key", params={"key.pod": keys[1][0]}).text
+
+
 def test_status_tells_what_there_is(served):
     response = served.json("/api/status")
     assert [query["name"] for query in response["queries"]] == ["inbound", "outbound"]

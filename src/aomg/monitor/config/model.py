@@ -54,6 +54,10 @@ class SourceConfig:
         Most files that a micro-batch reads.
     skip_missing_files
         Whether to leave out a file that is gone when its micro-batch reads it, instead of stopping.
+    longest_line
+        Bytes that a line or message may have, with its line ending; longer ones are refused before they are read.
+    longest_key
+        Characters that the labels of a key may have together; events of longer ones are refused.
     options
         Options of Spark and of Kafka, from a fixed list.
     """
@@ -67,6 +71,8 @@ class SourceConfig:
     columns: dict[str, str] = field(default_factory=dict)
     files_per_batch: int = 100
     skip_missing_files: bool = False
+    longest_line: int = 1_000_000
+    longest_key: int = 1_024
     options: Options = field(default_factory=dict)
     kafka: KafkaConfig | None = None
     generate: GenerateConfig | None = None
@@ -215,7 +221,11 @@ class RuleConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """A whole configuration. `queries` and `rules` are in the order of the file; `lines` are those of its keys."""
+    """A whole configuration. `queries` and `rules` are in the order of the file; `lines` are those of its keys.
+
+    log_size
+        Bytes that Spark's log may take.
+    """
 
     file: Path
     source: SourceConfig
@@ -228,4 +238,5 @@ class Config:
     sinks: SinksConfig
     receivers: tuple[ReceiverConfig, ...]
     rules: tuple[RuleConfig, ...]
+    log_size: int = 100_000_000
     lines: Mapping[str, int] = field(default_factory=dict)

@@ -54,6 +54,7 @@ def _config(root: Field, file: Path) -> Config:
     every = section.take("every", duration, 10_000_000)
     clock = section.take("clock", one_of("processing", "none"), "processing")
     skew = section.take("max_clock_skew", duration, _HOUR)
+    log_size = section.take("log_size", whole(100_000, 10**12), 100_000_000)
     quarantine = section.take("quarantine", _quarantine, None)
     sinks = section.take("sinks", _sinks, SinksConfig())
     receivers = section.take("receivers", listed(one_kind(RECEIVERS)), ())
@@ -78,6 +79,7 @@ def _config(root: Field, file: Path) -> Config:
         sinks=sinks,
         receivers=receivers,
         rules=rules,
+        log_size=log_size,
         lines={name: section.line_of(name) for name in ("state", "quarantine")},
     )
 

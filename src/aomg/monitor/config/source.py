@@ -27,6 +27,9 @@ _FORMATS = ("iso", "epoch_s", "epoch_ms", "epoch_us")
 PODSETS = {"ts": "timestamp", "src_podset": "int", "dst_podset": "int", "rtt_us": "long"}
 """The columns of the generated stream. Repeats `aomg.streams.podsets`: reading a configuration loads no streams."""
 
+LONGEST_KEY = 4_096
+"""The largest `longest_key`: the page can open keys of this length (`aomg.web.parameters`)."""
+
 _FASTEST = 1_000_000
 _NOT_REAL_ZONES = ("localtime", "posixrules", "Factory")
 
@@ -45,6 +48,9 @@ def source(field: Field) -> SourceConfig:
     settings["columns"] = (
         section.take("columns", columns, {}) if kind == "parquet" else section.take("columns", columns)
     )
+    settings["longest_key"] = section.take("longest_key", whole(1, LONGEST_KEY), 1_024)
+    if kind != "parquet":
+        settings["longest_line"] = section.take("longest_line", whole(100, 1 << 30), 1_000_000)
     settings["time_format"] = section.take("time_format", _time_format, "iso")
     if kind == "kafka":
         settings["kafka"] = section.take("kafka", kafka(None))
@@ -52,12 +58,11 @@ def source(field: Field) -> SourceConfig:
         settings["path"] = section.take(kind, _folder)
         settings["files_per_batch"] = section.take("files_per_batch", whole(1, 100_000), 100)
         settings["skip_missing_files"] = section.take("skip_missing_files", boolean, False)
-    section.close(
-        why={
-            "files_per_batch": "is for files; use options: {maxOffsetsPerTrigger: ...}",
-            "skip_missing_files": "is for files",
-        }
-    )
+    elsewhere = {
+        "files_per_batch": "is for files; use options: {maxOffsetsPerTrigger: ...}",
+        "skip_missing_files": "is for files",
+    }
+    section.close(why={**elsewhere, "longest_line": "is for lines of text, which Parquet has not"})
     if kind == "kafka":
         settings["kafka"] = KafkaConfig(settings["kafka"].servers, settings["kafka"].topic, options=settings["options"])
     _add_time(section, kind, settings)
@@ -104,11 +109,10 @@ def _generated(section: Section, line: int) -> SourceConfig:
         "columns",
         "files_per_batch",
         "skip_missing_files",
+        "longest_line",
+        "longest_key",
         "options",
-        "parquet",
-        "csv",
-        "jsonl",
-        "kafka",
+        *KINDS[:-1],
     )
     section.close(why=dict.fromkeys(own, "is not for generate, whose columns are fixed"))
     if PODSETS.get(time) != "timestamp":

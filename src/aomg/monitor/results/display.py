@@ -1,6 +1,5 @@
 """Prints stored results: a table of the worst keys, or JSON."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from itertools import pairwise
@@ -22,6 +21,7 @@ from aomg.monitor.sinks.base import title_of
 from aomg.monitor.sinks.result_folder import days
 from aomg.monitor.sinks.result_rows import plain
 from aomg.numbers import number_texts
+from aomg.terminal import json_text, printable
 from aomg.times import DAY, day_text, time_text
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -91,9 +91,7 @@ def show(
             highlight=False,
         )
     if as_json:
-        console.print(
-            json.dumps(documents, ensure_ascii=False, allow_nan=False), markup=False, highlight=False, soft_wrap=True
-        )
+        console.print(json_text(documents), markup=False, highlight=False, soft_wrap=True)
 
 
 def _has_older(folder: Path, rows: pa.Table) -> bool:
@@ -175,7 +173,7 @@ def _table(chosen: str, keys: list[RankedKey], span: tuple[int, int], width: int
 
 
 def _label(value: str | None) -> Text:
-    return Text("-" if value is None else value)
+    return Text("-" if value is None else printable(value))
 
 
 def _widest(title: str, cells: Sequence[Text]) -> int:

@@ -23,6 +23,7 @@ from aomg.monitor.run.state_check import check_state
 from aomg.monitor.sinks.base import SinkContext
 from aomg.monitor.sinks.headroom import HeadroomFile
 from aomg.monitor.sinks.quarantine import Quarantine, read_counts
+from aomg.monitor.source.long_lines import LongLines
 
 _LOG = logging.getLogger(__name__)
 
@@ -37,7 +38,9 @@ def targets_of(config: Config) -> Path:
     return config.state / "targets.json"
 
 
-def assembled(config: Config, console: Console, watchers: Sequence[Watcher] = ()) -> Batches:
+def assembled(
+    config: Config, console: Console, watchers: Sequence[Watcher] = (), long_lines: LongLines | None = None
+) -> Batches:
     """Return what processes micro-batches. Delivery of firing alerts starts at once.
 
     Creates folders. Raises ConfigError, SinkError, or StateError if the state folder is damaged, or does not fit the
@@ -79,4 +82,5 @@ def assembled(config: Config, console: Console, watchers: Sequence[Watcher] = ()
         SourceReader(checkpoint, config.source.skip_missing_files),
         refused_before,
         aomg.__version__,
+        long_lines,
     )

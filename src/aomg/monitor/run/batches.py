@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +32,7 @@ from aomg.monitor.sinks.base import Sink
 from aomg.monitor.sinks.headroom import HeadroomFile
 from aomg.monitor.sinks.quarantine import Quarantine, RefusedRow, refused_in
 from aomg.monitor.sinks.result_rows import codes, labels_key, stored
+from aomg.monitor.source.long_lines import LongLines
 
 _LOG = logging.getLogger(__name__)
 _SUMMARY = ("query", "labels", "start", "end", "count", "min", "max", "summary", "written_by")
@@ -55,6 +57,8 @@ class Batches:
         Rows that were refused before the first batch, by reason.
     program
         The version of this program.
+    long_lines
+        Finds the lines that Spark does not read, because they are too long.
     """
 
     queries: Mapping[str, QueryConfig]
@@ -70,12 +74,15 @@ class Batches:
     read_by: ReadBy = _nothing
     refused_before: Mapping[str, int] = field(default_factory=dict)
     program: str = ""
+    long_lines: LongLines | None = None
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Process a micro-batch. The frame is computed once."""
         read = self.read_by(batch)
         if batch in self.journal.entries:
             _refuse_other_source(self.journal.entries[batch], read)
+        files = [Path(file.path) for file in read.files if file.size >= 0]
+        unread = [] if self.long_lines is None else self.long_lines.of(files)
         table = frame.toArrow()
         changed = read.difference(self.read_by(batch))
         if changed:
@@ -83,15 +90,20 @@ class Batches:
                 f"batch {batch} {changed}: it changed while it was read; write files elsewhere and move them into the "
                 "source folder when they are complete. The next start repeats the batch"
             )
-        self.take(table, batch, read)
+        self.take(table, batch, read, unread)
 
-    def take(self, table: pa.Table, batch: int, read: SourceRead | None = None) -> None:
-        """Process the rows of a micro-batch. A repeat of a complete batch is compared with its entry, no more."""
+    def take(
+        self, table: pa.Table, batch: int, read: SourceRead | None = None, unread: Sequence[RefusedRow] = ()
+    ) -> None:
+        """Process the rows of a micro-batch, and the lines that were refused before they were read.
+
+        A repeat of a complete batch is compared with its entry, no more.
+        """
         began = time.perf_counter()
         of_queries = table.filter(pc.not_equal(table["query"], NO_QUERY))
         results = of_queries.filter(pc.is_null(of_queries["summary"]))
         summaries = of_queries.filter(pc.is_valid(of_queries["summary"]))
-        refused = refused_in(table)
+        refused = [*refused_in(table), *unread]
         windows = windows_of(results, self.queries)
         content = {"results": table_digest(stored(batch, results)), "summaries": table_digest(_ordered(summaries))}
         entry = self.journal.entries.get(batch)

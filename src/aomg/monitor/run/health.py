@@ -113,8 +113,9 @@ class Health:
             with _repeating(lambda: self.poll(query)):
                 yield
         finally:
-            self._late = None
+            late, self._late = self._late, None  # no more Spark jobs
             self.poll(query)
+            self._late = late
 
     def poll(self, query: Any) -> None:
         """Read Spark's reports of a streaming query: one call while a batch waits for it, none otherwise."""

@@ -1,6 +1,6 @@
 """Runs a configuration on Spark, until it is stopped, its source ends, or something fails.
 
-Spark's output goes to `spark.log` in the state folder, not to the terminal.
+Spark's output goes to `spark.log` in the state folder, not to the terminal; its size is bounded.
 """
 
 import logging
@@ -9,10 +9,10 @@ import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
@@ -26,17 +26,20 @@ from aomg.monitor.run.batches import Batches
 from aomg.monitor.run.check import inspect
 from aomg.monitor.run.failures import failure_of
 from aomg.monitor.run.health import FAILED, Health
+from aomg.monitor.run.log_files import BoundedLog
 from aomg.monitor.run.plan import planned
 from aomg.monitor.run.progress import Watcher
 from aomg.monitor.run.spark_log import append, errors_to, log_of, silence_accumulators
 from aomg.monitor.run.state_owner import claim_state
-from aomg.monitor.source.events import folder_of
+from aomg.monitor.source.events import folder_of, has_lines
 from aomg.monitor.source.generator import Generator
+from aomg.monitor.source.long_lines import LongLines
 from aomg.spark import Accounts, accounts, session
 from aomg.streams import podsets
 
 _FLUSH_SECONDS = 10.0
 _SIGNAL_SECONDS = 1.0  # a signal to all processes may end the JVM before it is delivered here
+_NEVER_SPLIT = 1 << 40  # bytes
 _LOG = logging.getLogger(__name__)
 
 
@@ -59,6 +62,7 @@ class Monitor:
         self._spark = spark
         self._owns_spark = False
         self._generator = _generator(config)
+        self._long_lines = LongLines(config.source) if has_lines(config.source) else None
         self._stop = threading.Event()
         self._health: Health | None = None
         self.query: StreamingQuery | None = None
@@ -70,11 +74,12 @@ class Monitor:
             inspect(self.config)
             self.config.state.mkdir(parents=True, exist_ok=True)
             busy = f"another monitor uses the state folder {self.config.state}; stop it, or configure another folder"
-            with locked(self.config.state / "lock", busy):
+            log = BoundedLog(log_of(self.config), self.config.log_size)
+            with locked(self.config.state / "lock", busy), log.watching():
                 claim_state(self.config)
                 self._generate()
                 health = self._health = Health(self.config.state, self.scans, self._late)
-                batches = assembled(self.config, self._console, (*self._watchers, health))
+                batches = assembled(self.config, self._console, (*self._watchers, health), self._long_lines)
                 health.waiting = lambda: {receiver.name: receiver.waiting for receiver in batches.notifier.status()}
                 health.started()
                 because = FAILED
@@ -186,17 +191,32 @@ class Monitor:
     def _stream(self, batches: Batches, health: Health) -> None:
         with health.starting():
             frame = planned(self._started(), self.config)
-        if self.stopped:
-            return
+        while not self.stopped and self._must_repeat(frame, batches, health):
+            pass
+
+    def _must_repeat(self, frame: DataFrame, batches: Batches, health: Health) -> bool:
+        """Run the stream to its end. True if it stopped because it must read whole files from here on."""
         writer = frame.writeStream.queryName("aomg").outputMode("append").foreachBatch(batches)
         writer = writer.option("checkpointLocation", str(checkpoint_of(self.config)))
         if self.once:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=f"{self.config.every / 1e6} seconds")
-        self.query = writer.start()
-        with health.watching(self.query):
-            self._watch(self.query)
+        is_whole = self._reads_whole_files
+        with _whole_files(frame.sparkSession) if is_whole else nullcontext():
+            self.query = writer.start()
+            try:
+                with health.watching(self.query):
+                    self._watch(self.query)
+            except PySparkException:
+                if self._reads_whole_files and not is_whole:
+                    return True
+                raise
+        return False
+
+    @property
+    def _reads_whole_files(self) -> bool:
+        return self._long_lines is not None and self._long_lines.whole_files
 
     def _end(self, batches: Batches, health: Health, because: str) -> None:
         """Deliver what waits, and write why the monitor ends. After a failure, nothing here hides it."""
@@ -229,6 +249,20 @@ def _generator(config: Config) -> Generator | None:
         return None
     stream = podsets(seed=settings.seed, rate=settings.rate, incidents=None if settings.incidents else ())
     return Generator(stream, folder, settings.events, settings.speed)
+
+
+@contextmanager
+def _whole_files(spark: SparkSession) -> Iterator[None]:
+    """Let streams of this session split no file meanwhile: the rest of a line that is too long would become a line."""
+    names = [f"spark.sql.files.{setting}" for setting in ("maxPartitionBytes", "openCostInBytes")]
+    before = {name: spark.conf.get(name) for name in names}
+    try:
+        for name in names:
+            spark.conf.set(name, _NEVER_SPLIT)
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value or "")
 
 
 @contextmanager

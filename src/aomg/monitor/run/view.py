@@ -26,6 +26,7 @@ from aomg.monitor.rules.rows import WindowRows
 from aomg.monitor.run.monitor import Monitor
 from aomg.monitor.run.progress import Progress
 from aomg.monitor.sinks.base import labels_text, title_of
+from aomg.terminal import printable
 from aomg.times import time_text
 
 KEYS = 8
@@ -148,7 +149,7 @@ class View(AbstractContextManager["View"]):
         table.add_column("events", justify="right")
         table.add_column("")
         for row in order.tolist():
-            cells = [Text("-" if label is None else label) for label in rows.labels[row]]
+            cells = [Text("-" if label is None else printable(label)) for label in rows.labels[row]]
             cells += [estimate_cell(*rows.estimates[name][row]) for name in names]
             cells += [Text(f"{int(rows.count[row]):,}"), self._marks(query, rows, row)]
             table.add_row(*cells)
@@ -180,6 +181,6 @@ def _change(alert: Alert) -> Text:
     line = Text(f"{time_text(alert.end)} ")
     line.append(f"{alert.transition:<9}", style=_STYLES[alert.transition])
     summary = alert.annotations.get("summary", "")
-    line.append(f"{alert.rule} {labels_text(dict(alert.labels))} {summary}".rstrip())
+    line.append(printable(f"{alert.rule} {labels_text(dict(alert.labels))} {summary}".rstrip()))
     line.append(f" [{alert.certainty}]", style="dim")
     return line

@@ -15,6 +15,7 @@ from aomg.monitor.config.values import boolean
 from aomg.monitor.sinks.base import SinkContext, labels_text, lines_of
 from aomg.monitor.sinks.result_rows import LabelNames
 from aomg.numbers import number_texts
+from aomg.terminal import printable
 
 
 def _true(field: Field) -> bool:
@@ -48,7 +49,7 @@ class ConsoleSink:
         """Print a whole batch."""
         text_of = _result if isinstance(rows, pa.Table) else _alert
         for line in lines_of(batch, rows, self._label_names):
-            self._console.print(text_of(line), markup=False, highlight=False, soft_wrap=True)
+            self._console.print(_one_line(text_of(line)), markup=False, highlight=False, soft_wrap=True)
 
 
 def _result(line: dict[str, Any]) -> str:
@@ -67,4 +68,9 @@ def _alert(line: dict[str, Any]) -> str:
     annotations = line.get("annotations") or {}
     text = annotations.get("summary") or (json.dumps(annotations, ensure_ascii=False) if annotations else "")
     name = f"{line['rule']} {labels_text(line['labels'])}"
-    return f"{line['end']}  {line['transition'].upper()}  {name}  {text}".replace("\n", " ").strip()
+    return f"{line['end']}  {line['transition'].upper()}  {name}  {text}".strip()
+
+
+def _one_line(text: str) -> str:
+    """A text without line breaks: a key with one must not look like another line."""
+    return printable(text.replace("\n", " "))

@@ -5,6 +5,7 @@ hive_partitioning) can read the folder while it is written to. A file never chan
 a file with the same bytes replaces it.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from aomg.monitor.sinks.result_rows import SCHEMA, LabelNames, codes, stored
 from aomg.times import DAY, day_text
 
 _STREAM = "_stream"
+_STREAM_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +69,15 @@ class ParquetSink:
     def _claim(self, stream: str) -> None:
         mark = self._folder / _STREAM
         try:
-            owner = mark.read_text("utf-8").strip() if mark.exists() else None
+            owner = mark.read_text("utf-8", "replace").strip() if mark.exists() else None
         except OSError as error:
             raise SinkError(reason(error, mark)) from error
         if owner is None:
             put(mark, f"{stream}\n".encode())
+        elif not _STREAM_ID.fullmatch(owner):
+            raise SinkError(
+                f"{mark} is damaged; if these are the results of this state folder, remove it, else use an empty folder"
+            )
         elif owner != stream:
             raise SinkError(
                 f"{self._folder} holds the results of another run, with another state folder; "

@@ -2,10 +2,11 @@
 
 Text files are read as text and cast column by column, so that every refused row has a reason. A row with an unreadable
 column stays, with null there: queries refuse and count it if they need its time, its value or that label. Its text goes
-to the quarantine in any case.
+to the quarantine in any case, with bytes that are not text as escapes. Lines that are too long are not read at all:
+`long_lines` finds them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -20,6 +21,7 @@ from pyspark.sql import types as t
 from aomg.core.weights import LARGEST_WEIGHT
 from aomg.monitor.config.model import Config, KafkaConfig, QueryConfig, SourceConfig
 from aomg.monitor.config.secret import revealed
+from aomg.monitor.source.long_lines import MAX_LENGTH, reason_of
 from aomg.monitor.source.times import time_of_event
 from aomg.spark.intake import is_weight, quoted
 
@@ -41,6 +43,7 @@ _TYPES: dict[str, t.DataType] = {
     "boolean": t.BooleanType(),
     "timestamp": t.TimestampType(),
 }
+_TEXTS = (t.StringType, t.BinaryType)
 _NAMES = {
     "int": "a whole number",
     "long": "a whole number",
@@ -48,7 +51,12 @@ _NAMES = {
     "boolean": "true or false",
     "timestamp": "a time",
 }
-_CORRUPT, _FILE, _UNREADABLE = "__corrupt", "__file", "__unreadable_"
+_CORRUPT, _FILE, _LONG, _UNREADABLE = "__corrupt", "__file", "__long", "__unreadable_"
+_OWN = (_CORRUPT, _FILE, _LONG)
+_LONGEST_CHARACTER = 4  # bytes in UTF-8
+_HEAD = 1_000  # bytes of a message that is too long
+_REPLACEMENT = "\ufffd"
+"""What Java's decoders put in place of bytes that are not text."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +65,13 @@ class Events:
 
     all
         The columns of the source, and a flag column for each label that may be unreadable.
+    longest_key
+        Characters that the labels of a key may have together.
     """
 
     all: DataFrame
     refused: DataFrame
+    longest_key: int
 
     @property
     def good(self) -> DataFrame:
@@ -69,11 +80,15 @@ class Events:
 
     def of(self, query: QueryConfig) -> DataFrame:
         """The events for one query: without the value if one of its labels is unreadable, so that it is refused."""
-        flags = [_UNREADABLE + name for name in query.by.values() if _UNREADABLE + name in self.all.columns]
+        flags = [quoted(_UNREADABLE + name) for name in query.by.values() if _UNREADABLE + name in self.all.columns]
+        texts = [quoted(name) for name in query.by.values() if isinstance(self.all.schema[name].dataType, _TEXTS)]
+        if texts:
+            flags.append(_is_long(texts, self.longest_key))
         if not flags:
             return self.good
-        readable = ~reduce(lambda known, more: known | more, map(quoted, flags))
-        return Events(self.all.withColumn(query.value, f.when(readable, quoted(query.value))), self.refused).good
+        is_refused = reduce(lambda known, more: known | more, flags)
+        usable = self.all.withColumn(query.value, f.when(~is_refused, quoted(query.value)))
+        return Events(usable, self.refused, self.longest_key).good
 
 
 def events_of(spark: SparkSession, config: Config) -> Events:
@@ -84,12 +99,12 @@ def events_of(spark: SparkSession, config: Config) -> Events:
     flags = {_UNREADABLE + name: flag for name, flag in unreadable.items() if name in labels}
     typed = raw.select(*(column.alias(name) for name, column in {**columns, **flags}.items()))
     reasons = f.coalesce(*faults)
-    text = f.to_json(f.struct(*(quoted(name) for name in raw.columns if name not in (_CORRUPT, _FILE))))
+    text = f.to_json(f.struct(*(quoted(name) for name in raw.columns if name not in _OWN)))
     if _CORRUPT in raw.columns:
         text = f.coalesce(f.col(_CORRUPT), text)
-    file = f.col(_FILE) if _FILE in raw.columns else f.lit(None).cast("string")
-    refused = raw.select(reasons.alias("reason"), f.left(text, f.lit(LONGEST_TEXT)).alias("text"), file.alias("file"))
-    return Events(typed, refused.where("reason is not null").mapInArrow(_sampled, REFUSED))
+    text = f.substring(text.cast("binary"), 1, LONGEST_TEXT)  # Python decodes it: it may not be text
+    refused = raw.select(reasons.alias("reason"), text.alias("text"), f.col(_FILE).alias("file"))
+    return Events(typed, refused.where("reason is not null").mapInArrow(_sampled, REFUSED), config.source.longest_key)
 
 
 def folder_of(config: Config) -> Path | None:
@@ -112,12 +127,22 @@ def _reader(spark: SparkSession, config: Config) -> DataFrame:
         fields = [t.StructField(name, t.StringType()) for name in source.columns]
         reader = reader.schema(t.StructType([*fields, t.StructField(_CORRUPT, t.StringType())]))
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
+        if has_lines(source):
+            reader = reader.option(MAX_LENGTH, source.longest_line + 1)
+        elif "maxcharspercolumn" not in {name.lower() for name in source.options}:
+            reader = reader.option("maxCharsPerColumn", source.longest_line)
         rows = reader.option("enforceSchema", False).csv(folder)  # a header in another order is an error
     else:
         # as lines: Spark's JSON reader turns an empty list into no row, and a longer one into several
-        lines = reader.text(folder).where(f.trim("value") != "")
+        lines = reader.option(MAX_LENGTH, source.longest_line + 1).text(folder).where(f.trim("value") != "")
         return lines.select(_object(f.col("value"), source).alias("row"), _file_path()).select("row.*", _FILE)
     return rows.select("*", _file_path())
+
+
+def has_lines(source: SourceConfig) -> bool:
+    """Whether the files of a source have lines that are read one by one."""
+    options = {name.lower(): value for name, value in revealed(source.options).items()}
+    return source.kind == "jsonl" or (source.kind == "csv" and options.get("multiline", "false").lower() != "true")
 
 
 def _file_path() -> Column:
@@ -135,50 +160,96 @@ def _kafka(spark: SparkSession, source: SourceConfig, kafka: KafkaConfig) -> Dat
     options = {"kafka.bootstrap.servers": kafka.servers, "subscribe": kafka.topic, **kafka.options, **source.options}
     read = spark.readStream.format("kafka").options(**revealed(options)).load()
     place = f.concat_ws("/", "topic", "partition", "offset").alias(_FILE)
-    return read.select(_object(f.col("value").cast("string"), source).alias("row"), place).select("row.*", _FILE)
+    is_long = f.coalesce(f.octet_length("value") > source.longest_line, f.lit(False))
+    text = f.when(is_long, f.substring("value", 1, _HEAD)).otherwise(f.col("value")).cast("string")
+    row = _object(text, source, ~is_long).alias("row")
+    return read.select(row, place, is_long.alias(_LONG)).select("row.*", _FILE, _LONG)
 
 
-def _object(text: Column, source: SourceConfig) -> Column:
+def _object(text: Column, source: SourceConfig, is_whole: Column | None = None) -> Column:
     """The columns of a JSON object, as text; of anything else, only the malformed text."""
     fields = [t.StructField(name, t.StringType()) for name in (*source.columns, _CORRUPT)]
     options = {"columnNameOfCorruptRecord": _CORRUPT, **revealed(source.options)}
     parsed = f.from_json(text, t.StructType(fields), options)
     damaged = f.struct(*(f.lit(None).cast("string").alias(name) for name in source.columns), text.alias(_CORRUPT))
-    return f.when(f.ltrim(text).startswith("{"), parsed).otherwise(damaged)
+    is_object = f.ltrim(text).startswith("{") & f.is_valid_utf8(text)
+    return f.when(is_object if is_whole is None else is_object & is_whole, parsed).otherwise(damaged)
 
 
 def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[str, Column], list[Column]]:
     """Each column cast to its type, null if unreadable; flags of unreadable values; reasons to refuse a row."""
     source = config.source
-    text = source.kind in ("csv", "jsonl", "kafka")
+    is_text = source.kind in ("csv", "jsonl", "kafka")
     whole = f.col(_CORRUPT).isNull() if _CORRUPT in raw.columns else f.lit(True)
+    labels = {name for query in config.queries.values() for name in query.by.values()}
     columns: dict[str, Column] = {}
-    unreadable: dict[str, Column] = {}
+    texts: dict[str, Column] = {}
+    unreadable: dict[str, tuple[Column, str]] = {}
     for name in raw.columns:
-        if name in (_CORRUPT, _FILE) or name == source.time or (text and name not in source.columns):
+        if name in _OWN or name == source.time or (is_text and name not in source.columns):
             continue  # a column of text that is not configured comes from a folder such as day=2024-05-01
-        kind = _TYPES[source.columns[name]] if text else raw.schema[name].dataType
+        kind = _TYPES[source.columns[name]] if is_text else raw.schema[name].dataType
         raw_value = quoted(name)
-        typed = raw_value.try_cast(kind) if text else raw_value
+        typed = raw_value.try_cast(kind) if is_text else raw_value
         columns[name] = f.when(whole, typed)
-        if text and not isinstance(kind, t.StringType):
-            unreadable[name] = raw_value.isNotNull() & typed.isNull()
+        if isinstance(kind, _TEXTS):
+            if name in labels:
+                texts[name] = columns[name]
+            if name in labels and source.kind not in ("jsonl", "kafka"):  # their lines are checked as a whole
+                unreadable[name] = _is_garbled(raw_value, source), f"{name} is not {_encoding(source)}"
+        elif is_text:
+            unreadable[name] = raw_value.isNotNull() & typed.isNull(), f"{name} is not {_NAMES[source.columns[name]]}"
     time = time_of_event(raw, source)
     columns[source.time] = f.when(whole, time)
     values = sorted({query.value for query in config.queries.values()})
     unusable = reduce(lambda known, more: known & more, [~_finite(columns[name], raw, name) for name in values])
+    keys = {
+        query.name: [texts[name] for name in query.by.values() if name in texts] for query in config.queries.values()
+    }
     faults = [
+        *([f.when(f.col(_LONG), f.lit(reason_of(source)))] if _LONG in raw.columns else []),
+        *([f.when(_is_garbled(f.col(_CORRUPT), source), f.lit(f"not {_encoding(source)}"))] if is_text else []),
         f.when(~whole, f.lit("the line cannot be read")),
         f.when(quoted(source.time).isNull(), f.lit("the time is missing")),
         f.when(time.isNull(), f.lit("the time cannot be read")),
-        *(f.when(bad, f.lit(f"{name} is not {_NAMES[source.columns[name]]}")) for name, bad in unreadable.items()),
+        *(f.when(bad, f.lit(reason)) for bad, reason in unreadable.values()),
+        *(
+            f.when(
+                _is_long(key, source.longest_key),
+                f.lit(f"the key of {query} is longer than {source.longest_key:,} characters (longest_key)"),
+            )
+            for query, key in keys.items()
+            if key
+        ),
         f.when(unusable, f.lit(f"no finite value in {', '.join(values)}")),
         *(
             f.when(~is_weight(columns[name]), f.lit(f"{name} is not a whole number from 0 to {LARGEST_WEIGHT}"))
             for name in sorted({query.weight for query in config.queries.values() if query.weight})
         ),
     ]
-    return columns, unreadable, faults
+    return columns, {name: bad for name, (bad, _) in unreadable.items()}, faults
+
+
+def _encoding(source: SourceConfig) -> str:
+    """The encoding of text, as people write it."""
+    options = {name.lower(): value for name, value in revealed(source.options).items()}
+    return options.get("encoding", "UTF-8").upper()
+
+
+def _is_garbled(text: Column, source: SourceConfig) -> Column:
+    """Whether a text was not in the encoding of the source. Spark's CSV reader has put a character in its place."""
+    if source.kind == "csv":
+        return f.coalesce(text.contains(_REPLACEMENT), f.lit(False))
+    return f.coalesce(~f.is_valid_utf8(text.cast("string")), f.lit(False))
+
+
+def _is_long(texts: Sequence[Column], longest: int) -> Column:
+    """Whether texts have more characters than that; most have not even as many bytes, which costs less to find out."""
+    sizes = (
+        reduce(lambda total, more: total + more, (f.coalesce(count(text.cast("string")), f.lit(0)) for text in texts))
+        for count in (f.octet_length, f.char_length)
+    )
+    return reduce(lambda known, more: known & more, (size > longest for size in sizes))
 
 
 def _finite(value: Column, raw: DataFrame, name: str) -> Column:
@@ -190,7 +261,7 @@ def _finite(value: Column, raw: DataFrame, name: str) -> Column:
 
 
 def _sampled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Return the first rows of each reason, then only the number of the others."""
+    """Return the first rows of each reason, then only the number of the others. Bytes that are not text are escaped."""
     counts: dict[str, int] = {}
     for batch in batches:
         for reason in batch["reason"].unique().to_pylist():
@@ -199,11 +270,25 @@ def _sampled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             counts[reason] = counts.get(reason, 0) + rows.num_rows
             if free and rows.num_rows:
                 samples = rows.slice(0, free)
-                yield _counted(samples.columns, [1] * samples.num_rows)
+                texts = [None if text is None else readable(text) for text in samples["text"].to_pylist()]
+                yield _counted([samples["reason"], pa.array(texts, pa.string()), samples["file"]], [1] * len(texts))
     more = {reason: number - MOST_SAMPLES for reason, number in counts.items() if number > MOST_SAMPLES}
     if more:
         nothing = pa.nulls(len(more), pa.string())
         yield _counted([pa.array(list(more)), nothing, nothing], list(more.values()))
+
+
+def readable(text: bytes) -> str:
+    r"""Return the text of bytes; those that are not UTF-8 become escapes. A character cut at the end is left out.
+
+    >>> print(readable(b"caf\xc3\xa9, caf\xe9, caf\xc3"))
+    café, caf\xe9, caf
+    """
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        cut = error.reason == "unexpected end of data" and len(text) - error.start < _LONGEST_CHARACTER
+        return text[: error.start if cut else None].decode("utf-8", "backslashreplace")
 
 
 def _counted(columns: list[Any], counts: list[int]) -> pa.RecordBatch:

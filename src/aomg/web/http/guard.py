@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from aomg.web.http.access import COOKIE, Access
 from aomg.web.http.responses import html_page
 from aomg.web.http.routes import VIEWS
-from aomg.web.parameters import LONGEST_ADDRESS
+from aomg.web.parameters import LONGEST_ADDRESS, LONGEST_HEADERS
 
 LOGIN = "/login"
 _LOG = logging.getLogger("aomg.web")
@@ -87,6 +87,8 @@ class Guard:
             )
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_ADDRESS:
             return _refused(414, "the address is too long", f"keep it within {LONGEST_ADDRESS:,} characters")
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > LONGEST_HEADERS:
+            return _refused(431, "the headers are too long", f"keep them within {LONGEST_HEADERS:,} characters")
         if path == LOGIN:
             return await self._login(Request(scope, receive))
         if self._access.knows(headers):

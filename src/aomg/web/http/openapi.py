@@ -12,6 +12,7 @@ _PROBLEMS = {
     "401": "The token is missing or wrong.",
     "404": "No such query, key, window or page.",
     "421": "The Host header names another server.",
+    "503": "There are too many connections, or too many open event streams.",
 }
 
 

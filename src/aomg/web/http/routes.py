@@ -29,8 +29,8 @@ Handler = Callable[[Snapshot, Params], Any]
 View = Callable[[Request], Response]
 
 
-def routes(live: LiveData, files: StaticFiles) -> list[Route]:
-    """Return all routes. Slow requests run in threads, on immutable snapshots."""
+def routes(live: LiveData, files: StaticFiles, most_viewers: int | None = None) -> list[Route]:
+    """Return all routes. Slow requests run in threads, on immutable snapshots. `most_viewers` limits event streams."""
     api, cache = Handlers(live), response_cache()
 
     def page(request: Request) -> Response:
@@ -41,6 +41,9 @@ def routes(live: LiveData, files: StaticFiles) -> list[Route]:
 
     async def changes(request: Request) -> Response:
         parse_parameters(BY_PATH["/api/events"].parameters, request.scope["query_string"])
+        if most_viewers is not None and live.viewers >= most_viewers and request.method != "HEAD":
+            todo = "close other pages, or start the page with a larger --most-viewers; this page asks every ten seconds"
+            return problem(request, 503, f"{most_viewers:,} pages are open already", todo, {"Retry-After": "10"})
         return events.answer(request, live, lambda: change_event(live.snapshot()))
 
     def metrics(request: Request) -> Response:

@@ -1,10 +1,13 @@
-"""Builds the application and runs its server: no access log, and open streams never delay the shutdown."""
+"""Builds the application and runs its server: no access log, limited connections, and a shutdown without delay."""
 
 import asyncio
 import errno
+import logging
 import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -13,21 +16,27 @@ from starlette.types import ASGIApp
 from aomg.errors import AomgError
 from aomg.web.follow.live import LiveData
 from aomg.web.http.access import Access
+from aomg.web.http.connections import BACKLOG, ConnectionLimits, LimitedConnection, LimitedState, connection_limits
 from aomg.web.http.guard import Guard
 from aomg.web.http.routes import exception_handlers, routes
 from aomg.web.http.static_files import StaticFiles
-from aomg.web.parameters import LONGEST_ADDRESS
+from aomg.web.parameters import LONGEST_ADDRESS, LONGEST_HEADERS
 
 PORT = 8765
 _MORE_PORTS = 10
 _END_SECONDS = 3
+_LOG_SECONDS = 60.0
+_OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_LOG = logging.getLogger("aomg.web")
 
 
 class ServerError(AomgError, RuntimeError):
     """The server cannot listen on the given host and port."""
 
 
-def application(live: LiveData, access: Access, files: StaticFiles | None = None) -> ASGIApp:
+def application(
+    live: LiveData, access: Access, files: StaticFiles | None = None, most_viewers: int | None = None
+) -> ASGIApp:
     """Return the ASGI application behind its guard. It follows the files while it runs."""
 
     @asynccontextmanager
@@ -39,21 +48,28 @@ def application(live: LiveData, access: Access, files: StaticFiles | None = None
             await asyncio.to_thread(live.stop)
 
     app = Starlette(
-        routes=routes(live, files or StaticFiles()), exception_handlers=exception_handlers(), lifespan=lifespan
+        routes=routes(live, files or StaticFiles(), most_viewers),
+        exception_handlers=exception_handlers(),
+        lifespan=lifespan,
     )
     app.router.redirect_slashes = False
     return Guard(app, access)
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server that ends open event streams before it waits for them."""
+    """A uvicorn server with limited connections that ends open event streams before it waits for them."""
 
-    def __init__(self, live: LiveData, access: Access, files: StaticFiles | None = None) -> None:
+    def __init__(
+        self, live: LiveData, access: Access, files: StaticFiles | None = None, limits: ConnectionLimits | None = None
+    ) -> None:
         self._live = live
+        self._logged: float | None = None
+        limits = limits or connection_limits()
         super().__init__(
             uvicorn.Config(
-                application(live, access, files),
-                http="h11",
+                application(live, access, files, limits.viewers),
+                http=LimitedConnection,
+                loop="asyncio",
                 ws="none",
                 lifespan="on",
                 log_level="error",
@@ -61,9 +77,25 @@ class Server(uvicorn.Server):
                 server_header=False,
                 date_header=True,
                 timeout_graceful_shutdown=_END_SECONDS,
-                h11_max_incomplete_event_size=2 * LONGEST_ADDRESS,
+                h11_max_incomplete_event_size=LONGEST_ADDRESS + LONGEST_HEADERS,
+                backlog=BACKLOG,
             )
         )
+        self.server_state = LimitedState(limits)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start listening."""
+        asyncio.get_running_loop().set_exception_handler(self._handle)
+        await super().startup(sockets)
+
+    def _handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log an error of the loop. Once files run out, accepting fails many times a second: log that once a minute."""
+        error = context.get("exception")
+        if not (isinstance(error, OSError) and error.errno in _OUT_OF_FILES):
+            loop.default_exception_handler(context)
+        elif self._logged is None or time.monotonic() - self._logged >= _LOG_SECONDS:
+            self._logged = time.monotonic()
+            _LOG.error("no connection can be accepted: %s; raise the limit with `ulimit -n`", error.strerror)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Shut down: waits for running requests and the follower's current step; event streams end at once."""

@@ -14,11 +14,15 @@ import pyspark
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from rich.console import Console
+from samples import spark_commits, spark_plans
 
 from aomg.errors import SettingsError, StateError
 from aomg.monitor import command
 from aomg.monitor.config.reader import load
 from aomg.monitor.errors import RunError
+from aomg.monitor.journal.entry import Entry
+from aomg.monitor.journal.journal import Journal
+from aomg.monitor.journal.stream import stream_of
 from aomg.monitor.run import failures, monitor, spark_log
 from aomg.monitor.run.checksums import checksums_of, damaged_file
 from aomg.monitor.run.failures import causes_of, explained, failure_of
@@ -374,8 +378,9 @@ def test_a_session_whose_java_process_is_gone_can_be_closed(config):
 
 def test_after_a_stop_the_closing_lines_do_without_the_counts_of_a_dead_spark(config, monkeypatch, capsys):
     one = failing(config, monkeypatch, ConnectionResetError(), stops=True, patience=60.0)
-    (config.state / "checkpoint/commits").mkdir(parents=True)
-    (config.state / "checkpoint/commits/0").touch()
+    spark_plans(config.state, 0)
+    spark_commits(config.state, 0)
+    Journal(config.state, stream_of(config.state)).put(Entry(0, "", None))
     monkeypatch.setattr(monitor, "Monitor", lambda *arguments, **named: one)
     summary = command.run(Console(), config.file)
     assert (summary["stopped"], summary["accounts"]) == (True, {})

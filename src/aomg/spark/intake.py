@@ -153,8 +153,11 @@ def _select(source: Source, time: Column) -> DataFrame:
 
 
 def is_weight(column: Column) -> Column:
-    """Whether a column can be the weight of an event: a whole number from 0 to 2^31 - 1."""
-    return f.coalesce(column.between(0, LARGEST_WEIGHT) & (column % 1 == 0), f.lit(False))
+    """Whether a column can be the weight of an event: a whole number from 0 to 2^31 - 1.
+
+    Compares with doubles: as a float, the largest weight would be 2^31.
+    """
+    return f.coalesce(column.between(0.0, float(LARGEST_WEIGHT)) & (column % 1 == 0), f.lit(False))
 
 
 def _key(field: t.StructField) -> Column:

@@ -1,8 +1,9 @@
 """Converts arrays and sequences of NumPy, Arrow, pandas, Polars and Python to one-dimensional NumPy, without nulls.
 
 No entry is rounded: nulls are dropped before integers could become floats, and decimals and integers that a double
-cannot hold are refused (aomg.value_types), or become NaN where the caller refuses them one by one. No library but NumPy is imported: others are known by their methods. Arrays
-of NumPy and Arrow without nulls are not copied; Python objects are converted one by one.
+cannot hold are refused (aomg.value_types), or become NaN where the caller refuses them one by one. No library but
+NumPy is imported: others are known by their methods. Arrays of NumPy and Arrow without nulls are not copied; Python
+objects are converted one by one.
 """
 
 from collections.abc import Sequence

@@ -5,6 +5,7 @@ each summary, and some 100 ns for each pair of a tally.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from aomg.core.kernels.registers import BOTH, HEAD_NUMBER
 from aomg.core.kernels.tallies import TALLY_DOMAIN, TALLY_HEAD, TALLY_WEIGHTED
 from aomg.core.kernels.varints import MOST_BYTES
 from aomg.core.sliding import Sliding
+from aomg.core.summary import check_summary
 from aomg.errors import StateError
 
 Integers = npt.NDArray[np.int64]
@@ -30,11 +32,15 @@ def check_summaries(sliding: Sliding, numbers: Integers, offsets: Integers, data
 
     Offsets are ascending and within data.
     """
-    bounds = offsets.tolist()
-    for number, start, end in zip(numbers.tolist(), bounds[:-1], bounds[1:], strict=True):
-        content = sliding.checked(data[start:end].tobytes())
-        if content.view(np.int64)[HEAD_NUMBER] != number:
-            raise StateError("a saved summary is of another sub-window; save again, or replay the stream")
+    data = np.ascontiguousarray(data[offsets[0] : offsets[-1]]).copy()  # begins at a word
+    bounds = offsets - offsets[0]
+    if np.any(bounds % _WORD) or np.any(np.diff(bounds) == 0):
+        raise StateError("a saved summary is damaged; save again, or replay the stream")
+    state, level, places = sliding.state.words, sliding.level, bounds.tolist()
+    for start, end in pairwise(places):
+        check_summary(state, level, data[start:end])
+    if np.any(data.view(np.int64)[bounds[:-1] // _WORD + HEAD_NUMBER] != numbers):
+        raise StateError("a saved summary is of another sub-window; save again, or replay the stream")
 
 
 def check_tallies(sliding: Sliding, events: Integers, offsets: Integers, data: Bytes) -> None:

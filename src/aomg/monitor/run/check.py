@@ -95,7 +95,7 @@ def _value_fault(column: str, type_: str) -> str | None:
 
 
 def _weight_fault(column: str, type_: str) -> str | None:
-    """Why a column cannot be the weight of a query; None if it can. Any type of number can: it is checked row by row."""
+    """Why a column cannot be the weight of a query; None if it can. Any type of number can: rows are checked later."""
     if type_ in ("number", "") or is_wide(type_):
         return None
     return f"column {column!r} has the type {type_}; weights must be whole numbers: choose another column"

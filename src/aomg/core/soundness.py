@@ -32,6 +32,8 @@ def check_summaries(sliding: Sliding, numbers: Integers, offsets: Integers, data
 
     Offsets are ascending and within data.
     """
+    if numbers.size == 0:
+        return
     data = np.ascontiguousarray(data[offsets[0] : offsets[-1]]).copy()  # begins at a word
     bounds = offsets - offsets[0]
     if np.any(bounds % _WORD) or np.any(np.diff(bounds) == 0):

@@ -18,7 +18,7 @@ _PLACES = 3  # after the point, in the cast that an error suggests
 
 
 class Casts(NamedTuple):
-    """Code of a library that casts decimals, for the error; with {name} and, in `decimal`, {places}."""
+    """Code of a library that casts numbers, for the error; with {name} and, in `decimal`, {places}."""
 
     decimal: str
     integer: str
@@ -61,11 +61,15 @@ def double_of(entry: Decimal, name: str) -> float:
     return nearest
 
 
-def large_integer_error(entry: Any, name: str) -> InputError:
-    """Return the error for an integer that has more than 64 bits, or 64 without a sign."""
+def large_integer_error(entry: Any, name: str, cast: str | None = None) -> InputError:
+    """Return the error for an integer that has more than 64 bits, or 64 without a sign.
+
+    `cast` is code that converts what has this name to doubles; by default, that for an array.
+    """
+    cast = cast or f"numpy.asarray({name}, 'float64')"
     return InputError(
-        f"{name} has {entry}, but integers must be from -2^63 to 2^63 - 1; convert {name} to doubles, if rounding does "
-        f"not matter: numpy.asarray({name}, 'float64')"
+        f"{name} has {entry}, but integers must be from -2^63 to 2^63 - 1; convert to doubles, if rounding does not "
+        f"matter: {cast}"
     )
 
 

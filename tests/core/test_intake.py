@@ -4,6 +4,7 @@ import array
 import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -283,3 +284,8 @@ def test_dates_with_a_missing_one_and_dates_as_values():
     assert (operator.refused, operator.open) == (1, 1)
     with pytest.raises(InputError, match="integers or 64-bit floats"):
         operator.push([date(2024, 1, 3)], [date(2024, 1, 3)])
+
+
+def test_entries_that_are_no_numbers_are_refused_with_what_they_may_be():
+    with pytest.raises(InputError, match="values has entries that are not integers, floats, Decimals or None"):
+        Operator(Query(2, 1)).push([Fraction(1, 3), 5])

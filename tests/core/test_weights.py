@@ -1,5 +1,7 @@
 """An event with a weight is as many events: the same results, exact sums beyond 32 bits, and honest refusals."""
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -166,9 +168,20 @@ def test_late_events_are_counted_as_rows_and_those_of_weight_zero_are_none():
         pa.array([1, None, 2]),
         np.ma.masked_array([1, 5, 2], [False, True, False]),
         np.array([1, 2**63, 2], np.uint64),
+        np.array([1, np.inf, 2], np.float16),
+        np.array([1, 2**31, 2], np.float32),
+        [1, 2**63, 2],
+        [1, 2**70, 2],
+        [Decimal(1), Decimal("0.5"), Decimal("2.0")],
+        [Decimal(1), Decimal("1E+999999"), Decimal(2)],
+        pa.array([Decimal(1), Decimal(2**100), Decimal(2)], pa.decimal128(38, 0)),
+        pa.array([Decimal(1), Decimal(-1), Decimal(2)], pa.decimal256(60, 0)),
+        pa.array([Decimal(1), Decimal("1.0000000000000000001"), Decimal(2)], pa.decimal128(38, 19)),
+        pa.array([Decimal(1), Decimal("1.000000001"), Decimal(2)], pa.decimal64(18, 9)),
     ],
-    ids=["negative", "large", "fraction", "nan", "infinite", "none", "null", "masked", "unsigned"],
+    ids=str,
 )
+@pytest.mark.filterwarnings("error")
 def test_other_weights_are_refused_row_by_row(weights):
     operator = Operator(Query("2 minutes", "1 minute"))
     times = np.array([0, 30 * MINUTE, 1], "datetime64[us]")
@@ -176,6 +189,28 @@ def test_other_weights_are_refused_row_by_row(weights):
     assert (operator.refused, operator.open, operator.late) == (1, 2, 0), "and they do not move time"
     (result,) = operator.finish()
     assert result.count == 3
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.decimal64(18, 2), pa.decimal128(38, 0), pa.decimal128(38, 20), pa.uint64()], ids=str
+)
+def test_weights_may_have_any_type_of_number(kind):
+    """DuckDB adds integers up to decimal(38, 0)."""
+    operator = Operator(Query("2 minutes", "1 minute"))
+    number = int if kind == pa.uint64() else Decimal
+    weights = pa.array([number(7), None, number(0), number(2**31 - 1)], kind)
+    operator.push([1.0, 2.0, 3.0, 4.0, 5.0], np.zeros(5, "datetime64[us]"), pa.concat_arrays([weights, weights])[3:8])
+    assert (operator.refused, operator.open) == (1, 3)
+    (result,) = operator.finish()
+    assert result.count == 7 + 2 * (2**31 - 1)
+
+
+def test_weights_may_be_decimals_of_polars():
+    polars = pytest.importorskip("polars")
+    operator = Operator(Query("2 minutes", "1 minute"))
+    weights = polars.Series([Decimal(3), None, Decimal("0.5")], dtype=polars.Decimal(38, 4))
+    operator.push([1.0, 2.0, 3.0], np.zeros(3, "datetime64[us]"), weights)
+    assert (operator.refused, operator.open) == (2, 1)
 
 
 def test_nulls_of_values_times_and_weights_are_refused_once():

@@ -24,6 +24,7 @@ from pyspark.sql import functions as f
 
 from aomg import InputError, Operator, Query
 from aomg.spark import quantiles, summaries, windows
+from aomg.spark.intake import is_weight
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -117,6 +118,18 @@ def test_summaries_of_weights_can_be_stored_and_rolled_up(spark, events):
     order = np.argsort(values)
     exact = values[order][np.searchsorted(np.cumsum(weights[order]), -(-weights.sum() // 2))]
     assert last["p50"]["low"] <= exact <= last["p50"]["high"]
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("kind", ["float", "double", "decimal(38,0)", "bigint"])
+def test_a_weight_of_any_type_is_at_most_the_largest_one(spark, kind, ansi):
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        weights = spark.range(1).select(f.lit(2**31).cast(kind).alias("large"), f.lit(7).cast(kind).alias("small"))
+        assert weights.select(is_weight(f.col("large")), is_weight(f.col("small"))).first() == (False, True)
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)
 
 
 def test_what_cannot_be_a_weight_is_refused_when_planning(spark, events):

@@ -1,6 +1,10 @@
 """A keyed operator answers like an operator for each key that is told the same times, however events are pushed."""
 
+import re
+from decimal import Decimal
+
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -23,6 +27,7 @@ from local import (
     tick,
 )
 
+import aomg
 from aomg import FinishedError, InputError, KeyedOperator, Operator, Query, StateError
 from aomg.tables import events as events_module
 from aomg.tables import keyed, keyed_state, source
@@ -289,3 +294,93 @@ def test_windows_counted_in_events_have_no_watermark():
     operator = operator_of(Query(30, 10))
     with pytest.raises(InputError, match=r"advance\(\) is for windows in event time"):
         operator.advance("2026-01-01")
+
+
+# -- types that differ between pushes ----------------------------------------------------------------------------------
+
+TYPED = pd.DataFrame(
+    {"k": ["a", "b"], "ts": pd.to_datetime([NOON, NOON + MINUTE], unit="us"), "v": [1, 2], "w": [3, 4]}
+)
+UNTYPED = {
+    "pandas": pd.DataFrame({"k": [], "ts": [], "v": [], "w": []}, dtype=object),
+    "pandas of nulls": pd.DataFrame({"k": [None], "ts": [None], "v": [None], "w": [None]}),
+    "PyArrow": pa.table({name: pa.nulls(2) for name in ("k", "ts", "v", "w")}),
+}
+
+
+@pytest.mark.parametrize("untyped", UNTYPED.values(), ids=UNTYPED)
+@pytest.mark.parametrize("kind", [pa.string(), pa.list_(pa.int64())], ids=str)
+def test_a_push_without_rows_or_of_nulls_fits_any_type(untyped, kind):
+    typed = pa.Table.from_pandas(TYPED, preserve_index=False)
+    if kind != pa.string():
+        typed = typed.set_column(0, "k", pa.array([[1], [2]], kind))
+    expected = KeyedOperator(QUERY, value="v", time="ts", by="k", weight="w")
+    tables = [expected.push(typed), expected.finish()]
+    refused = len(untyped)
+    for position in (0, 1):
+        operator = KeyedOperator(QUERY, value="v", time="ts", by="k", weight="w")
+        pushes = [untyped, typed] if position == 0 else [typed, untyped]
+        got = []
+        for events in pushes:
+            got.append(operator.push(events))
+            operator = KeyedOperator.load(QUERY, operator.save())
+        got = [table for table in [*got, operator.finish()] if table.num_rows]
+        assert pa.concat_tables(got).equals(pa.concat_tables([table for table in tables if table.num_rows]))
+        assert (operator.accounts.came, operator.accounts.refused, operator.accounts.used) == (2 + refused, refused, 2)
+
+
+def test_keys_of_null_stay_what_they_are_when_their_type_becomes_known():
+    operator = operator_of(QUERY)
+    nulls = pa.table({"k": pa.nulls(1), "ts": instants([NOON]), "v": [1]})
+    operator.push(nulls)
+    operator.push(pa.table({"k": ["a", None], "ts": instants([NOON + 1, NOON + 2]), "v": [2, 3]}))
+    operator.push(nulls)
+    table = operator.finish()
+    assert dict(zip(table["k"].to_pylist(), table["count"].to_pylist(), strict=True)) == {"a": 1, None: 3}
+    assert table.schema.field("k").type == pa.string()
+
+
+def test_a_batch_without_rows_has_columns_without_a_type():
+    table = aomg.quantiles(UNTYPED["pandas"], QUERY, value="v", time="ts", by="k")
+    assert table.num_rows == 0
+    assert table.schema.field("window").type.field("end").type == pa.timestamp("us", tz="UTC")
+
+
+FIRST_AND_THEN = {
+    "integers": (pa.array([1], pa.int32()), pa.array([2**40], pa.int64())),
+    "unsigned": (pa.array([1], pa.int64()), pa.array([2**63], pa.uint64())),
+    "times": (pa.array([1], pa.timestamp("s")), pa.array([1], pa.timestamp("us"))),
+    "decimals": (pa.array([Decimal("1.5")], pa.decimal128(5, 1)), pa.array([Decimal("1.25")], pa.decimal128(5, 2))),
+    "floats": (pa.array([1.0], pa.float32()), pa.array([1.0, 1.0 + 1e-9], pa.float64())),
+}
+
+
+@pytest.mark.parametrize(("first", "then"), FIRST_AND_THEN.values(), ids=FIRST_AND_THEN)
+def test_keys_that_an_earlier_type_cannot_hold_are_refused_with_what_to_cast(first, then):
+    operator = operator_of(QUERY)
+    operator.push(pa.table({"k": first, "ts": instants([NOON]), "v": [1]}))
+    state = operator.save()
+    match = f"'k' is {then.type} but was {first.type} before.*cast it to {then.type} from the first push on"
+    with pytest.raises(InputError, match=re.escape(match).replace(r"\.\*", ".*")):
+        operator.push(pa.table({"k": then, "ts": instants([NOON] * len(then)), "v": [1] * len(then)}))
+    assert operator.save() == state
+
+
+@pytest.mark.parametrize(("then", "first"), FIRST_AND_THEN.values(), ids=FIRST_AND_THEN)
+def test_keys_that_an_earlier_type_holds_are_the_same_keys(first, then):
+    ones = pa.array([1, None, 1]).cast(pa.timestamp("s") if pa.types.is_timestamp(then.type) else pa.int8())
+    then, first = ones.cast(then.type), ones[:1].cast(first.type)
+    operator = operator_of(QUERY)
+    operator.push(pa.table({"k": first, "ts": instants([NOON]), "v": [1]}))
+    operator.push(pa.table({"k": then, "ts": instants([NOON] * 3), "v": [1, 2, 3]}))
+    table = operator.finish()
+    assert table["k"].to_pylist() == [first[0].as_py(), None]
+    assert table["count"].to_pylist() == [3, 1]
+    assert table.schema.field("k").type == first.type
+
+
+def test_keys_that_are_times_have_always_a_zone_or_never():
+    operator = operator_of(QUERY)
+    operator.push(pa.table({"k": pa.array([1], pa.timestamp("us", "UTC")), "ts": instants([NOON]), "v": [1]}))
+    with pytest.raises(InputError, match=r"'k' is .* but was .* before; cast it"):
+        operator.push(pa.table({"k": pa.array([1], pa.timestamp("us")), "ts": instants([NOON]), "v": [1]}))

@@ -264,7 +264,7 @@ def test_keys_of_a_table_without_keys_are_refused():
     ("given", "message"),
     [
         ([1, 2], "plot takes results, or a table of results, not list"),
-        (pa.table({"x": [1]}), "no column such as window; give plot what"),
+        (pa.table({"x": [1]}), "no column such as window; give plot what aomg.quantiles, aomg.spark.quantiles or"),
         (timed().to_arrow().select(["window", "count"]), "no column such as p99; give plot what"),
         (timed().to_pandas().assign(window_end="now"), "the end of a window must be a timestamp or a whole number"),
     ],

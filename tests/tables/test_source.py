@@ -14,6 +14,7 @@ from local import MINUTE, NOON, SECOND, assert_same, events_of, expected_rows, i
 import aomg
 from aomg import InputError, Query
 from aomg.tables import source
+from aomg.tables.columns import FIXED, flat_names_of
 
 QUERY = Query("3 minutes", "1 minute", quantiles=(0.5, 0.99), thresholds=(60.0,))
 EVENTS = events_of(11, 2000, 7, 15 * 60)
@@ -183,8 +184,10 @@ def test_tables_without_usable_events_give_an_empty_table_with_all_columns():
         ({}, {"time": "tss"}, r"there is no column 'tss'.*did you mean"),
         ({}, {"by": "kk"}, "there is no column 'kk'"),
         ({}, {"by": ["k", "k"]}, "names a column twice"),
-        ({}, {"by": [1]}, "by must be the name of a column, such as .*, not 1"),
-        ({}, {"value": None}, "value must be the name of a column"),
+        ({}, {"by": [1]}, "by must be the name of a column, such as by='podset', not 1"),
+        ({}, {"weight": 1}, "weight must be the name of a column, such as weight='requests', not 1"),
+        ({}, {"value": None}, "value must be the name of a column, such as value='rtt_us'"),
+        ({"v": pa.array([2**63], pa.uint64())}, {}, r"column 'v' has 9223372036854775808.*events\['v'\].cast\('double"),
         ({}, {"threads": 0}, "threads=0 must be a whole number, 1 or more"),
         ({"v": pa.array(["1"])}, {}, "column 'v' is string; values must be numbers: cast it first"),
         ({"v": pa.array([True])}, {}, "column 'v' is bool; values must be numbers"),
@@ -218,6 +221,93 @@ def test_a_by_column_cannot_have_the_name_of_an_output_column():
         answers(twice)
 
 
+@pytest.mark.parametrize("name", ["window_start", "window_end", "p99_low", "P99_method", "p50_high", "below_60_low"])
+def test_a_by_column_cannot_have_the_name_of_a_column_of_the_flat_table(name):
+    events = EVENTS.rename_columns([name, "ts", "v"])
+    with pytest.raises(InputError, match=f"by column '{name}' has the name of a column of the result; rename it first"):
+        answers(events, by=name)
+    with pytest.raises(InputError, match="has the name of a column of the result"):
+        aomg.KeyedOperator(QUERY, value="v", time="ts", by=name)
+    stored = aomg.summaries(events, QUERY, value="v", time="ts", by=name)
+    with pytest.raises(InputError, match="has the name of a column of the result"):
+        aomg.windows(stored, QUERY)
+
+
+@pytest.mark.parametrize("query", [QUERY, QUERY.replace(guarantee=False)], ids=["guarantee", "no guarantee"])
+def test_the_names_of_the_flat_table_are_known_before_there_is_one(query):
+    flat = aomg.flat_table(answers(EVENTS, query=query)).column_names
+    assert set(flat) == {"k", *flat_names_of(query), *FIXED} - {"window"}
+
+
+DECIMALS = pa.table({"ts": instants([NOON]), "v": pa.array([Decimal(1)], pa.decimal128(38, 16))})
+ROUNDED = {
+    "PyArrow": (lambda table: table, r"pyarrow.compute.round\(events\['v'\], 3\).*events\['v'\].cast\('double'\)"),
+    "empty": (lambda table: table.slice(1), r"events\['v'\].cast\('double'\)"),
+    "pandas": (
+        lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+        r"events\['v'\].round\(3\).*events\['v'\].astype\('float64'\)",
+    ),
+    "Polars": (polars_frame, r"polars.col\('v'\).cast\(polars.Decimal\(15, 3\)\).*polars.Float64"),
+    "DuckDB": (duckdb_relation, r'CAST\("v" AS DECIMAL\(15, 3\)\).*CAST\("v" AS DOUBLE\)'),
+}
+
+
+@pytest.mark.parametrize(("kind", "message"), ROUNDED.values(), ids=ROUNDED)
+def test_decimals_that_a_double_would_round_are_refused_with_the_cast_of_the_library(kind, message):
+    with pytest.raises(
+        InputError, match=f"column 'v' is decimal128\\(38, 16\\), which a double would round.*{message}"
+    ):
+        answers(kind(DECIMALS), by=None)
+
+
+def test_sums_of_duckdb_are_weights():
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.connect().from_arrow(EVENTS).aggregate("k, ts, v, sum(v) AS w", "k, ts, v")
+    assert relation.arrow().schema.field("w").type == pa.decimal128(38, 0)
+    weighted = aomg.quantiles(relation, QUERY, value="v", time="ts", by="k", weight="w")
+    assert weighted["count"].to_pylist() != answers(EVENTS)["count"].to_pylist()
+    assert weighted.num_rows == answers(EVENTS).num_rows
+
+
+def test_what_arrow_cannot_read_is_refused_with_what_to_do():
+    large = pd.DataFrame({"ts": [dt.datetime(2024, 1, 1)] * 2, "v": pd.Series([1, 2**70], dtype=object)})
+    with pytest.raises(InputError, match="integers beyond 64 bits: convert it to doubles"):
+        answers(large, by=None)
+    levels = pd.DataFrame({("a", "v"): [1], ("a", "ts"): [dt.datetime(2024, 1, 1)]})
+    with pytest.raises(InputError, match=r"columns .* have several levels; give each one name first: events.columns ="):
+        answers(levels, by=None)
+    polars = pytest.importorskip("polars")
+    with pytest.raises(InputError, match="cast it to Int64"):
+        answers(polars_frame(EVENTS).with_columns(polars.col("v").cast(polars.Int128)))
+    with pytest.raises(InputError, match="must be a table, not Series; pass a DataFrame"):
+        answers(polars.Series("v", [1]))
+
+
+class SparkFrame:
+    """A DataFrame of Spark 4: it has Arrow's interface, too, and collects all rows there."""
+
+    __module__ = "pyspark.sql.classic.dataframe"
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        raise AssertionError
+
+
+def test_a_frame_of_spark_has_functions_of_its_own():
+    with pytest.raises(InputError, match=r"not a DataFrame of Spark; use aomg.spark.quantiles"):
+        answers(SparkFrame())
+    with pytest.raises(InputError, match=r"not a DataFrame of Spark; use .*aomg.spark.windows"):
+        aomg.windows(SparkFrame(), QUERY)
+
+
+def test_periods_of_pandas_are_no_keys():
+    events = EVENTS.to_pandas().head(2).assign(k=pd.period_range("2024", periods=2, freq="D"))
+    with pytest.raises(
+        InputError, match=r"by column 'k' is a column of periods of pandas.*events\['k'\].astype\(str\)"
+    ):
+        answers(events)
+    assert answers(events.assign(k=events["k"].astype(str))).num_rows
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -226,7 +316,7 @@ def test_a_by_column_cannot_have_the_name_of_an_output_column():
         (np.arange(3), r"must be a table, not ndarray; .*Operator\(query\).push"),
         (pa.array([1]), "must be a table, not Int64Array"),
         (pa.chunked_array([[1]]), "must be a table, not ChunkedArray"),
-        (ds.dataset(EVENTS), "must be a table, not InMemoryDataset"),
+        (ds.dataset(EVENTS), r"must be a table, not InMemoryDataset; pass events.scanner\(columns=\[...\]\).to_reader"),
         (pd.Series([1]), "must be a table, not Series; pass a DataFrame"),
         (None, "must be a table, not NoneType; pass a table of pandas, Polars, PyArrow or DuckDB"),
     ],

@@ -115,6 +115,10 @@ def test_what_are_no_summaries_is_refused(stored):
         aomg.windows(EVENTS, QUERY)
     with pytest.raises(InputError, match="no key column 'rack'; their key columns are site, k"):
         aomg.windows(stored, QUERY, by=["rack"])
+    with pytest.raises(InputError, match="names a column twice"):
+        aomg.windows(stored, QUERY, by=["k", "k"])
+    with pytest.raises(InputError, match="the summaries are of windows in time, the query counts events; use a query"):
+        aomg.windows(stored, Query(100, 10))
     with pytest.raises(StateError, match="the summaries have period '1m', the query asks for '2m'"):
         aomg.windows(stored, Query("10 minutes", "2 minutes"))
     with pytest.raises(InputError, match=r"'sub_window' is string, but .* a struct of start and end"):
@@ -123,6 +127,15 @@ def test_what_are_no_summaries_is_refused(stored):
         aomg.windows(stored.set_column(6, "summary", pa.nulls(stored.num_rows, pa.binary())), QUERY)
     with pytest.raises(InputError, match=r"second argument must be an aomg\.Query"):
         aomg.windows(stored, "5 minutes")
+
+
+def test_summaries_of_counted_windows_are_refused_for_windows_in_time():
+    events = pa.table({"n": range(20), "v": range(20)})
+    stored = aomg.summaries(events, Query(20, 10), value="v", time="n")
+    with pytest.raises(
+        InputError, match="the summaries are of windows counted in events, the query has windows in time"
+    ):
+        aomg.windows(stored, QUERY)
 
 
 def test_pieces_of_a_table_give_the_same_summaries(monkeypatch):

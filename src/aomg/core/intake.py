@@ -28,21 +28,27 @@ _PER_UNIT = {
 }
 
 
-def values_of(data: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """Contiguous int64 or float64 values, and which entries were not null (None: all)."""
-    array, valid = entries_of(data, "values")
+def values_of(
+    data: Any, name: str = "values", cast: str | None = None
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """Contiguous int64 or float64 values, and which entries were not null (None: all).
+
+    name, cast
+        For errors: what the values are called, and code that converts them to doubles.
+    """
+    array, valid = entries_of(data, name)
     if array.size == 0:
         return np.empty(0, np.int64), valid
     kind = array.dtype.kind
     if kind == "u" and array.dtype.itemsize == 8 and int(array.max()) >= LONGEST:
-        raise large_integer_error(array.max(), "values")
+        raise large_integer_error(array.max(), name, cast)
     if kind in "iu":
         array = array.astype(np.int64, copy=False)
     elif kind == "f" and array.dtype.itemsize <= 8:
         array = array.astype(np.float64, copy=False)
     else:
         raise InputError(
-            f"values of type {array.dtype} cannot be pushed; convert them to integers or 64-bit floats first"
+            f"{name} of type {array.dtype} cannot be pushed; convert them to integers or 64-bit floats first"
         )
     array = np.ascontiguousarray(array)
     return array.view(np.int64 if array.dtype.kind == "i" else np.float64), valid  # one dtype object of each kind

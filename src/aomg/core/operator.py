@@ -114,7 +114,7 @@ class Operator:
 
     @property
     def refused(self) -> int:
-        """Events that were not used because their value or time was null or not finite."""
+        """Events that were not used: their value or time was null or not finite, or their weight cannot be used."""
         return self._state.refused + self._nulls
 
     @property

@@ -58,7 +58,7 @@ def pack(query: Query, registers: list[int], summaries: list[bytes], waiting: di
     )
 
 
-class _ByteReader:
+class ByteReader:
     """Reads forward and refuses to read past the end."""
 
     def __init__(self, content: bytes) -> None:
@@ -66,12 +66,14 @@ class _ByteReader:
         self._position = 0
 
     def bytes(self, size: int) -> bytes:
+        """The next bytes."""
         if not 0 <= size <= len(self._content) - self._position:
             raise StateError("the saved state is incomplete; save again, or replay the stream")
         self._position += size
         return self._content[self._position - size : self._position]
 
     def integer(self) -> int:
+        """The next 8 bytes as an integer."""
         return int(struct.unpack("<q", self.bytes(8))[0])
 
     def number_of(self, each: int) -> int:
@@ -82,6 +84,7 @@ class _ByteReader:
         return number
 
     def pairs(self) -> tuple[Integers, Integers]:
+        """The next codes and their counts."""
         size = self.number_of(16)
         codes = np.frombuffer(self.bytes(8 * size), "<i8").astype(np.int64)
         numbers = np.frombuffer(self.bytes(8 * size), "<i8").astype(np.int64)
@@ -91,6 +94,7 @@ class _ByteReader:
 
     @property
     def done(self) -> bool:
+        """Whether all bytes have been read."""
         return self._position == len(self._content)
 
 
@@ -101,9 +105,15 @@ def _registers_are_sound(query: Query, registers: list[int]) -> bool:
     number, refused, late, finished, latest, watermark, closed_to = registers
     if not (0 <= number < _FURTHEST and 0 <= refused < _FURTHEST and 0 <= late < _FURTHEST and finished in (0, 1)):
         return False
-    times = (latest, watermark, closed_to)
+    if not query.counted and watermark == NEVER and number != 0:
+        return False
+    return times_are_sound(query, bool(finished), latest, watermark, closed_to)
+
+
+def times_are_sound(query: Query, finished: bool, latest: int, watermark: int, closed_to: int) -> bool:
+    """Whether the latest time, the watermark and the number up to which sub-windows have closed fit together."""
     if query.counted or watermark == NEVER:
-        return all(time == NEVER for time in times) and (query.counted or number == 0)
+        return latest == watermark == closed_to == NEVER
     end = last_end(query.period, latest, watermark) if finished else watermark // query.period
     in_reach = (latest == NEVER or -_FURTHEST < latest < _FURTHEST) and -_FURTHEST < watermark < _FURTHEST
     return in_reach and closed_to == end
@@ -124,7 +134,7 @@ def unpack(query: Query, data: bytes, sliding: Sliding, fine: bool) -> tuple[lis
         raise StateError("the saved state is damaged; save again, or replay the stream")
     if fingerprint != bytes.fromhex(query.fingerprint):
         raise StateError(f"the state is of another query than {query!r}; load it with the query that saved it")
-    reader = _ByteReader(content)
+    reader = ByteReader(content)
     registers = [reader.integer() for _ in range(reader.number_of(8))]
     if not _registers_are_sound(query, registers):
         raise StateError("the saved state is damaged (registers); save again, or replay the stream")

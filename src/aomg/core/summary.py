@@ -73,6 +73,12 @@ def events_of(summary: bytes) -> int:
 def checked_summary(state: Integers, level: Integers | None, summary: bytes) -> npt.NDArray[np.uint8]:
     """Return a summary's bytes as a new array. Raises StateError if they are not a summary of this query."""
     content = np.frombuffer(summary, np.uint8).copy()
+    check_summary(state, level, content)
+    return content
+
+
+def check_summary(state: Integers, level: Integers | None, content: npt.NDArray[np.uint8]) -> None:
+    """Raise StateError if bytes, which begin at a word, are not a summary of this query."""
     if content.size % 8 or not summary_is_sound(state, content):
         raise StateError("a summary is damaged or of another query; start again from the events")
     words = content.view(np.int64)
@@ -81,4 +87,3 @@ def checked_summary(state: Integers, level: Integers | None, summary: bytes) -> 
         raise StateError("a summary is of another query; start again from the events")
     if level is not None and not fine_is_sound(state, level, words[fine // 8 :], int(words[HEAD_COUNT])):
         raise StateError("the fine part of a summary is damaged; start again from the events")
-    return content

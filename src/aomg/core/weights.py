@@ -1,7 +1,8 @@
 """Checks the weights of events: how many events each one counts as.
 
-Weights are whole numbers from 0 to 2^31 - 1. An event whose weight is null, negative, a fraction or larger is refused
-and counted, like one without a value. An event of weight 0 moves time and nothing else.
+Weights are whole numbers from 0 to 2^31 - 1, in any type of number. An event whose weight is null, negative, a
+fraction or larger is refused and counted, like one without a value, whatever its type. An event of weight 0 moves time
+and nothing else.
 """
 
 from typing import Any
@@ -36,7 +37,7 @@ def weights_of(data: Any, size: int) -> tuple[Integers, Mask | None, int]:
 
     Events that cannot be used have weight 0.
     """
-    array, valid = entries_of(data, "weights")
+    array, valid = entries_of(data, "weights", exact=False)
     if (array.size if valid is None else valid.size) != size:
         given = array.size if valid is None else valid.size
         raise InputError(f"got {size} values but {given} weights; give one weight for each value")
@@ -55,7 +56,7 @@ def checked_weights(array: npt.NDArray[Any]) -> tuple[Integers, Mask | None, int
     """Return weights as integers, which of them can be used (None: all; others become 0), and a bound of them."""
     kind = array.dtype.kind
     if kind not in "iuf" or array.dtype.itemsize > 8:
-        raise InputError(f"weights of type {array.dtype} cannot be used; convert them to integers first")
+        raise InputError(f"weights of type {array.dtype} cannot be used; cast them to int64 first")
     if array.size == 0:
         return np.empty(0, np.int64), None, 0
     if kind == "i":
@@ -63,9 +64,10 @@ def checked_weights(array: npt.NDArray[Any]) -> tuple[Integers, Mask | None, int
         bits = int(weight_bits(weights))
         if 0 <= bits <= LARGEST_WEIGHT:
             return weights, None, bits
-    with np.errstate(invalid="ignore"):
-        sound = (array >= 0) & (array <= LARGEST_WEIGHT)
-        if kind == "f":
-            sound &= array == np.floor(array)
+    if kind == "f":  # in their own type, the largest weight would be infinite or 2^31
+        array = array.astype(np.float64, copy=False)
+    sound = (array >= 0) & (array <= LARGEST_WEIGHT)
+    if kind == "f":
+        sound &= array == np.floor(array)
     weights = np.where(sound, array, 0).astype(np.int64)
     return weights, None if sound.all() else sound, LARGEST_WEIGHT

@@ -22,7 +22,7 @@ from aomg.value_types import Casts, check_decimal_type
 
 _NUMBERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType)
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
-_CAST = "events.withColumn({name}, events[{name}].cast('KIND'))"
+_CAST = "events.withColumn({name!r}, events[{name!r}].cast('KIND'))"
 _CASTS = Casts(*(_CAST.replace("KIND", kind) for kind in ("decimal(15, {places})", "bigint", "double")))
 
 
@@ -84,8 +84,6 @@ def source_of(
             raise InputError(
                 f"there is no column {name!r}; the events have {', '.join(fields)}{did_you_mean(name, fields)}"
             )
-    if len(set(names)) < len(names):
-        raise InputError(f"by={names!r} names a column twice")
     value_type, time_type = fields[value].dataType, fields[time].dataType
     if not isinstance(value_type, _NUMBERS):
         raise InputError(
@@ -94,7 +92,7 @@ def source_of(
         )
     if isinstance(value_type, t.DecimalType):
         subject = f"column {value!r} is {value_type.simpleString()}"
-        check_decimal_type(subject, repr(value), value_type.precision, value_type.scale, _CASTS)
+        check_decimal_type(subject, value, value_type.precision, value_type.scale, _CASTS)
     if query.counted and not isinstance(time_type, _WHOLE):
         raise InputError(
             f"the query's windows are counted in events, so time={time!r} must be a column of integers that numbers "
@@ -153,8 +151,11 @@ def _select(source: Source, time: Column) -> DataFrame:
 
 
 def is_weight(column: Column) -> Column:
-    """Whether a column can be the weight of an event: a whole number from 0 to 2^31 - 1."""
-    return f.coalesce(column.between(0, LARGEST_WEIGHT) & (column % 1 == 0), f.lit(False))
+    """Whether a column can be the weight of an event: a whole number from 0 to 2^31 - 1.
+
+    Compares with doubles: as a float, the largest weight would be 2^31.
+    """
+    return f.coalesce(column.between(0.0, float(LARGEST_WEIGHT)) & (column % 1 == 0), f.lit(False))
 
 
 def _key(field: t.StructField) -> Column:

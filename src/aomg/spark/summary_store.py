@@ -20,7 +20,7 @@ from aomg.tables.columns import SUMMARY
 from aomg.tables.keys import key_ids
 from aomg.tables.rows import NEVER, binary_buffers, content_table
 from aomg.tables.source import tables_of
-from aomg.tables.stored import chosen_keys, refuse_no_summaries
+from aomg.tables.stored import chosen_keys, refuse_no_summaries, refuse_other_windows
 
 _SUMMARIES = 1 << 16  # packed together
 
@@ -51,6 +51,7 @@ class StoredSummaries:
         keys = [name for name in fields if name not in SUMMARY]
         names = chosen_keys(keys, by)
         time_type = fields["sub_window"].dataType["start"].dataType  # type: ignore[index]
+        refuse_other_windows(isinstance(time_type, t.IntegralType), query)
         start = microseconds_of(f.col("sub_window.start"), time_type)
         dropped = [name for name in keys if name not in names]
         if dropped:

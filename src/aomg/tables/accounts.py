@@ -10,11 +10,11 @@ class Accounts:
     came
         All events that arrived.
     used
-        In a sub-window that has closed.
+        In a sub-window that has closed, or of weight 0: those are used at once.
     late
         Left out, because their sub-window had closed.
     refused
-        Left out, because they have no time or no finite value.
+        Left out, because they have no time, no finite value, or a weight that is not a whole number from 0 to 2^31 - 1.
     future
         Left out, because they are too far ahead of the clock.
     open

@@ -34,7 +34,9 @@ from aomg.tables.rows import binary_array
 
 FIXED = ("window", "count", "min", "max", "sub_windows", "burst")
 SUMMARY = ("sub_window", "count", "min", "max", "summary", "query")
+SPAN = ("start", "end")
 ESTIMATE = ("value", "low", "high")
+THEOREM = ("bound", "bound_corrected")
 _TRANSPOSED = 1024  # rows at once
 
 
@@ -45,6 +47,19 @@ def names_of(query: Query) -> list[str]:
         *(quantile_name(q) for q in query.quantiles),
         *(threshold_name(limit) for limit in query.thresholds),
     ]
+
+
+def flat_names_of(query: Query) -> list[str]:
+    """Every column that a flat table of results has for a struct of these (aomg.tables.results)."""
+    parts = [*ESTIMATE, "method", *(THEOREM if query.guarantee is None else ())]
+    names = [flat_name("window", part) for part in SPAN]
+    names += [flat_name(quantile_name(q), part) for q in query.quantiles for part in parts]
+    return names + [flat_name(threshold_name(limit), part) for limit in query.thresholds for part in ESTIMATE]
+
+
+def flat_name(name: str, part: str) -> str:
+    """The column of one part of a struct column in a flat table."""
+    return name if part == "value" else f"{name}_{part}"
 
 
 def refuse_clash(names: Sequence[str], by: Sequence[str]) -> None:
@@ -110,7 +125,7 @@ def _by_column(results: Results) -> Results:
 
 def spans(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], time: pa.DataType) -> pa.StructArray:
     """The column of windows or of sub-windows: starts and ends, in microseconds or in events."""
-    return _struct({"start": pa.array(starts).cast(time), "end": pa.array(ends).cast(time)})
+    return _struct({name: pa.array(times).cast(time) for name, times in zip(SPAN, (starts, ends), strict=True)})
 
 
 def _estimate_parts(estimates: npt.NDArray[np.float64]) -> dict[str, pa.Array]:
@@ -135,7 +150,4 @@ def _theorem(results: Results, index: int) -> dict[str, pa.Array]:
                 int(results.sub_windows[row]),
             )
     unknown = np.isnan(bounds[:, 0])
-    return {
-        name: pa.array(np.ascontiguousarray(bounds[:, i]), mask=unknown)
-        for i, name in enumerate(("bound", "bound_corrected"))
-    }
+    return {name: pa.array(np.ascontiguousarray(bounds[:, i]), mask=unknown) for i, name in enumerate(THEOREM)}

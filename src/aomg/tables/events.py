@@ -22,6 +22,8 @@ from aomg.errors import InputError
 from aomg.query import Query
 from aomg.suggestions import did_you_mean
 from aomg.tables.keys import KeyIndex, encode_keys, plain_type, without_view
+from aomg.tables.source import ARROW, TableSource
+from aomg.value_types import Casts, check_decimal_type
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -30,6 +32,7 @@ _FURTHEST = 1 << 61  # microseconds: 73,000 years either way
 _LONGEST_PERIOD = 1 << 61  # in ticks
 _PER_MICROSECOND = {"us": 1, "ns": 1_000}
 _INDEX_COLUMN = "__index_level_"
+_EXAMPLES = {"value": "value='rtt_us'", "time": "time='ts'", "by": "by='podset'", "weight": "weight='requests'"}
 _LEAST_PART = 1 << 16  # events that are worth a thread
 
 
@@ -59,7 +62,10 @@ class EventColumns:
     """The columns of events, checked.
 
     key_types, time_type
-        The types of the by columns and of times in results: plain types, and microseconds.
+        The types of the by columns and of times in results: plain types, and microseconds. Null, which fits any type,
+        if a column has only nulls.
+    casts
+        How the user casts a column, for errors.
     """
 
     query: Query
@@ -69,12 +75,20 @@ class EventColumns:
     key_types: tuple[pa.DataType, ...]
     time_type: pa.DataType
     weight: str | None = None
+    casts: Casts = ARROW
 
     @classmethod
     def of(
-        cls, schema: pa.Schema, query: Query, value: str, time: str, by: Sequence[str], weight: str | None = None
+        cls,
+        source: TableSource,
+        query: Query,
+        value: str,
+        time: str,
+        by: Sequence[str],
+        weight: str | None = None,
     ) -> "EventColumns":
         """Check that the columns exist and that their types can be used."""
+        schema = source.schema
         names = [name for name in schema.names if not name.startswith(_INDEX_COLUMN)]
         for name in column_names(value, time, by, weight):
             if name not in names:
@@ -83,27 +97,36 @@ class EventColumns:
                 )
             if names.count(name) > 1:
                 raise InputError(f"the events have {names.count(name)} columns {name!r}; rename or drop the others")
-        _refuse_no_number(value, schema.field(value).type)
+        _refuse_no_number(value, schema.field(value).type, source.casts)
         if weight is not None:
             refuse_weights(query)
             _refuse_no_weight(weight, schema.field(weight).type)
         kind = schema.field(time).type
         _refuse_no_time(time, kind, query)
         keys = tuple(plain_type(name, schema.field(name).type) for name in by)
-        time_type = pa.int64() if query.counted else pa.timestamp("us", kind.tz)
-        return cls(query, value, time, tuple(by), keys, time_type, weight)
+        time_type = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else kind
+        return cls(query, value, time, tuple(by), keys, time_type, weight, source.casts)
+
+    @property
+    def span_type(self) -> pa.DataType:
+        """The type of times in results, also if no time is known yet."""
+        return span_type(self.query, self.time_type)
 
     def like(self, earlier: "EventColumns") -> "EventColumns":
-        """The same columns with the types of earlier events. Raises InputError if a by column cannot have its type."""
+        """The same columns with the types of earlier events. Raises InputError if a by column cannot have its type.
+
+        Whether a type holds all keys of another one is seen when they are read.
+        """
         for name, now, before in zip(self.by, self.key_types, earlier.key_types, strict=True):
-            if now != before and not _casts(now, before):
+            if not _fits(now, before):
                 raise InputError(f"by column {name!r} is {now} but was {before} before; cast it to {before} first")
-        if (self.time_type == pa.timestamp("us")) != (earlier.time_type == pa.timestamp("us")):
+        if not (self.query.counted or _fits(self.time_type, earlier.time_type)):
             raise InputError(
                 f"column {self.time!r} is {self.time_type} but was {earlier.time_type} before; pass times always with "
                 "a zone, or always without one, in UTC"
             )
-        return replace(self, key_types=earlier.key_types, time_type=earlier.time_type)
+        keys = tuple(_known(before, now) for now, before in zip(self.key_types, earlier.key_types, strict=True))
+        return replace(self, key_types=keys, time_type=_known(earlier.time_type, self.time_type))
 
     def read(self, table: pa.Table, threads: int, map_parts: MapParts, limit: int | None = None) -> ReadEvents:
         """Bring the usable events of a table together.
@@ -113,7 +136,8 @@ class EventColumns:
         """
         came = table.num_rows
         times, present, period = self._times(table[self.time])
-        values, valid = values_of(table[self.value])
+        cast = self.casts.real.format(name=self.value)
+        values, valid = values_of(table[self.value], f"column {self.value!r}", cast)
         weights = None
         if self.weight is not None:
             weights, sound, _ = weights_of(table[self.weight], came)
@@ -143,7 +167,7 @@ class EventColumns:
         if times.size == 0:
             none = [pa.array([], kind) for kind in self.key_types]
             return ReadEvents(None, none, came, refused, future, latest, weightless)
-        columns = [self._key(table[name], kind) for name, kind in zip(self.by, self.key_types, strict=True)]
+        columns = [_key(table[name]) for name in self.by]
         if usable is not None:
             chosen = pa.array(usable)
             columns = [without_view(column).filter(chosen) for column in columns]
@@ -167,7 +191,7 @@ class EventColumns:
         )
         index, parts = KeyIndex(self.key_types), []
         for part, codes in zip(bounds, encoded, strict=True):
-            keys = [column.cast(kind) for column, kind in zip(codes.values, self.key_types, strict=True)]
+            keys = [_cast_keys(*column) for column in zip(self.by, codes.values, self.key_types, strict=True)]
             ids, chosen = index.ids_of(keys)[codes.ids], slice(part.start, part.stop)
             own = None if weights is None else weights[chosen]
             parts.append(EventPart(codes.codes, codes.low, ids, times[chosen], values[chosen], own))
@@ -176,6 +200,8 @@ class EventColumns:
     def _times(self, column: pa.ChunkedArray) -> tuple[Integers, Mask | None, int]:
         """Times as integers, which events have one (None: all), and the period in the same unit."""
         period = self.query.period
+        if pa.types.is_null(column.type):
+            column = pa.chunked_array([pa.nulls(len(column), self.span_type)])
         if not self.query.counted:
             per_microsecond = _PER_MICROSECOND.get(column.type.unit, 0)
             if not 0 < period * per_microsecond < _LONGEST_PERIOD:
@@ -186,17 +212,12 @@ class EventColumns:
         array = array.view(pa.int64()) if pa.types.is_timestamp(array.type) else _whole_numbers(self.time, array)
         return np.asarray(array.fill_null(0) if array.null_count else array), present, period
 
-    def _key(self, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-        """A by column in a type that can be encoded, with one zero and in the type of earlier events."""
-        if isinstance(column.type, pa.BaseExtensionType):
-            column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
-        if pa.types.is_run_end_encoded(column.type):
-            column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)
-        if pa.types.is_floating(kind):  # -0.0 is 0.0
-            return pc.add(column.cast(kind), pa.scalar(0.0, kind))
-        if pa.types.is_dictionary(column.type) or plain_type("", column.type) == kind:
-            return column
-        return column.cast(kind)
+
+def span_type(query: Query, time: pa.DataType | None = None) -> pa.DataType:
+    """The type of times in results; `time` is that of the events, None or null if it is not known."""
+    if query.counted:
+        return pa.int64()
+    return pa.timestamp("us", "UTC") if time is None or pa.types.is_null(time) else time
 
 
 def column_names(value: str, time: str, by: Sequence[str], weight: str | None) -> list[str]:
@@ -210,13 +231,15 @@ def names_in(by: Any) -> list[str]:
     names: list[Any] = [] if by is None else list(by) if several else [by]
     for name in names:
         refuse_no_name("by", name)
+    if len(set(names)) < len(names):
+        raise InputError(f"by={names!r} names a column twice")
     return names
 
 
 def refuse_no_name(argument: str, name: Any) -> None:
     """Raise InputError if this is not the name of a column."""
     if not isinstance(name, str):
-        raise InputError(f"{argument} must be the name of a column, such as {argument}='rtt_us', not {name!r}")
+        raise InputError(f"{argument} must be the name of a column, such as {_EXAMPLES[argument]}, not {name!r}")
 
 
 def part_bounds(size: int, threads: int) -> Iterator[range]:
@@ -226,8 +249,15 @@ def part_bounds(size: int, threads: int) -> Iterator[range]:
     return (range(first, last) for first, last in pairwise(edges))
 
 
-def _refuse_no_number(name: str, kind: pa.DataType) -> None:
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+def _is_number(kind: pa.DataType) -> bool:
+    numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+    return any(is_(kind) for is_ in numbers)
+
+
+def _refuse_no_number(name: str, kind: pa.DataType, casts: Casts) -> None:
+    if pa.types.is_decimal(kind):
+        check_decimal_type(f"column {name!r} is {kind}", name, kind.precision, kind.scale, casts)
+    if _is_number(kind):
         return
     how = "cast it first, for example to double"
     if pa.types.is_duration(kind):
@@ -236,11 +266,13 @@ def _refuse_no_number(name: str, kind: pa.DataType) -> None:
 
 
 def _refuse_no_weight(name: str, kind: pa.DataType) -> None:
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+    if not _is_number(kind):
         raise InputError(f"column {name!r} is {kind}; weights must be whole numbers: cast it first, such as to int64")
 
 
 def _refuse_no_time(name: str, kind: pa.DataType, query: Query) -> None:
+    if pa.types.is_null(kind):
+        return
     if query.counted and not pa.types.is_integer(kind):
         raise InputError(
             f"the query's windows are counted in events, so time={name!r} must be a column of integers that numbers "
@@ -254,11 +286,53 @@ def _refuse_no_time(name: str, kind: pa.DataType, query: Query) -> None:
         )
 
 
-def _casts(now: pa.DataType, before: pa.DataType) -> bool:
-    """Whether values of one type are values of another, so that keys stay what they are."""
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_timestamp, pa.types.is_decimal)
+def _fits(now: pa.DataType, before: pa.DataType) -> bool:
+    """Whether values of one type can be values of another, so that keys stay what they are. Null fits any type."""
+    if now == before or pa.types.is_null(now) or pa.types.is_null(before):
+        return True
+    if pa.types.is_timestamp(now) and pa.types.is_timestamp(before):
+        return (now.tz is None) == (before.tz is None)
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     texts = (pa.string(), pa.large_string()), (pa.binary(), pa.large_binary())
     return any(now in both and before in both for both in texts) or any(is_(now) and is_(before) for is_ in kinds)
+
+
+def _known(before: pa.DataType, now: pa.DataType) -> pa.DataType:
+    """The first of two types that is not null."""
+    return now if pa.types.is_null(before) else before
+
+
+def _key(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A by column in a type that can be encoded, with one zero."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+    if pa.types.is_run_end_encoded(column.type):
+        column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)
+    kind = plain_type("", column.type)
+    return pc.add(column.cast(kind), pa.scalar(0.0, kind)) if pa.types.is_floating(kind) else column  # -0.0 is 0.0
+
+
+def _cast_keys(name: str, keys: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Distinct keys in the type of earlier ones. Raises InputError if that cannot hold one of them."""
+    if keys.type == kind:
+        return keys
+    if pa.types.is_null(keys.type):
+        return pa.nulls(len(keys), kind)
+    try:
+        cast = keys.cast(kind)
+        again = cast.cast(keys.type)
+        if pa.types.is_floating(kind):
+            same = np.array_equal(np.asarray(again), np.asarray(keys), equal_nan=True)
+        else:
+            same = again.equals(keys)
+    except pa.ArrowInvalid:
+        same = False
+    if not same:
+        raise InputError(
+            f"by column {name!r} is {keys.type} but was {kind} before, which does not hold all of these keys; cast it "
+            f"to {keys.type} from the first push on, or to {kind} now, if keys may become equal"
+        )
+    return cast
 
 
 def _usable(values: npt.NDArray[Any], valid: Mask | None, present: Mask | None) -> tuple[npt.NDArray[Any], Mask | None]:

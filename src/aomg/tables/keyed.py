@@ -10,7 +10,7 @@ Windows counted in events have no common time: the numbers of a key's events are
 
 import time as system
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -21,17 +21,17 @@ from aomg.core.arrivals import NEVER, last_end
 from aomg.core.groups import Groups, MapParts
 from aomg.core.intake import time_of
 from aomg.core.weights import refuse_weights
-from aomg.errors import FinishedError, InputError
+from aomg.errors import FinishedError, InputError, StateError
 from aomg.query import Query, duration_argument
 from aomg.tables.accounts import Accounts
 from aomg.tables.count_windows import CountWindows, newest_summaries
-from aomg.tables.events import EventColumns, column_names
+from aomg.tables.events import EventColumns, column_names, span_type
 from aomg.tables.keyed_state import Arrived, KeyedState, no_rows
 from aomg.tables.level1 import merge_tally_rows
 from aomg.tables.level2 import Answer
 from aomg.tables.quantiles import names_of_columns, output_table, refuse_no_query
 from aomg.tables.rows import by_columns
-from aomg.tables.saved import pack_keys, unpack_keys, with_ids, with_keys
+from aomg.tables.saved import SavedHeader, pack_keys, rows_with_ids, unpack_keys, with_keys
 from aomg.tables.source import open_source
 from aomg.tables.threads import mapping, thread_count
 
@@ -86,7 +86,7 @@ class KeyedOperator:
         self._skew = duration_argument(max_clock_skew, "max_clock_skew")
         self._columns: EventColumns | None = None  # known from the first push on, and so are the two below
         self._state: KeyedState | None = None
-        self._answer = Answer(query, self._by, pa.int64() if query.counted else pa.timestamp("us", "UTC"))
+        self._answer = Answer(query, self._by, span_type(query))
         self._live: list[pa.Table] = []
         self._open: list[pa.Table] = []
         self._latest, self._watermark, self._closed_to = NEVER, NEVER, NEVER
@@ -122,13 +122,14 @@ class KeyedOperator:
         """
         self._refuse_finished()
         source = open_source(events, column_names(self._value, self._time, self._by, self._weight))
-        columns = EventColumns.of(source.schema, self.query, self._value, self._time, self._by, self._weight)
+        columns = EventColumns.of(source, self.query, self._value, self._time, self._by, self._weight)
         columns = columns if self._columns is None else columns.like(self._columns)
         state = self._state or KeyedState(self.query, columns.key_types, self._threads)
+        state = state.with_key_types(columns.key_types)
         with mapping(self._threads) as map_parts:
             arrived = state.read(columns, source.tables, map_parts, self._limit())
             self._columns, self._state = columns, state
-            self._answer = Answer(self.query, self._by, columns.time_type)
+            self._answer = Answer(self.query, self._by, columns.span_type)
             self._count(came=arrived.came, refused=arrived.refused, future=arrived.future, used=arrived.weightless)
             tables = (self._take_counted if self.query.counted else self._take_timed)(state, arrived, map_parts)
         return self._output(tables)
@@ -187,6 +188,8 @@ class KeyedOperator:
             on_time = pc.greater_equal(table["number"], self._closed_to)
             self._count(late=_events_of(table.filter(pc.invert(on_time))))
             self._put_open(state, table.filter(on_time))
+        if self._watermark == NEVER:  # there has been no usable event
+            return []
         stop = max(self._watermark // self.query.period, self._closed_to)
         due = arrived.groups
         if due is not None:
@@ -263,15 +266,15 @@ class KeyedOperator:
 
     def save(self) -> bytes:
         """Return the whole state as bytes: versioned, checked on loading, with the names of the columns; no pickle."""
-        header: dict[str, Any] = {"value": self._value, "time": self._time, "by": list(self._by)}
-        header["weight"] = self._weight
-        header |= {"latest": self._latest, "watermark": self._watermark, "closed_to": self._closed_to}
-        header |= {"finished": self._finished, "accounts": self._counts}
-        if self._state is None or self._columns is None:
+        columns, state = self._columns, self._state
+        names = (self._value, self._time, self._by, self._weight)
+        times = (self._latest, self._watermark, self._closed_to)
+        time_type = pa.null() if columns is None else columns.time_type
+        header = SavedHeader(*names, *times, self._finished, self.accounts, time_type)
+        if state is None:
             return pack_keys(self.query, header, [])
-        header["zone"] = None if self.query.counted else self._columns.time_type.tz
         tables = [pa.concat_tables([no_rows(), *part]) for part in (self._live, self._open)]
-        return pack_keys(self.query, header, [with_keys(table, self._state.keys) for table in tables])
+        return pack_keys(self.query, header, [with_keys(table, state.keys) for table in tables])
 
     @classmethod
     def load(
@@ -284,19 +287,23 @@ class KeyedOperator:
         max_clock_skew: Any = "1 hour",
     ) -> "KeyedOperator":
         """Return an operator that continues where the saved one was. Raises StateError for damaged or foreign bytes."""
+        refuse_no_query(query, "load needs")
         header, tables = unpack_keys(query, data)
-        names = {name: header[name] for name in ("value", "time", "by", "weight")}
+        try:
+            cls(query, value=header.value, time=header.time, by=header.by, weight=header.weight, threads=1)
+        except InputError as error:
+            raise StateError(f"the saved state cannot be used: {error}") from None
+        names: dict[str, Any] = {"value": header.value, "time": header.time, "by": header.by, "weight": header.weight}
         operator = cls(query, **names, threads=threads, clock=clock, max_clock_skew=max_clock_skew)
-        operator._latest, operator._watermark = header["latest"], header["watermark"]
-        operator._closed_to, operator._finished = header["closed_to"], header["finished"]
-        operator._counts = dict(header["accounts"])
+        operator._latest, operator._watermark = header.latest, header.watermark
+        operator._closed_to, operator._finished = header.closed_to, header.finished
+        operator._counts = asdict(header.accounts)
         if tables:
             types = tuple(column.type for column in by_columns(tables[0]))
-            time_type = pa.int64() if query.counted else pa.timestamp("us", header["zone"])
-            operator._columns = EventColumns(query, operator._value, operator._time, operator._by, types, time_type)
-            operator._answer = Answer(query, operator._by, time_type)
-            operator._state = KeyedState(query, types, operator._threads)
-            live, opened = (with_ids(table, operator._state.keys) for table in tables)
+            columns = EventColumns(query, header.value, header.time, header.by, types, header.time_type, header.weight)
+            operator._columns, operator._answer = columns, Answer(query, header.by, columns.span_type)
+            state = operator._state = KeyedState(query, types, operator._threads)
+            live, opened = rows_with_ids(header, tables, state.keys, state.sliding, state.live_span)
             operator._live = [live] if live.num_rows else []
             operator._open = [opened] if opened.num_rows else []
         return operator

@@ -77,7 +77,7 @@ def _quantile_names(table: pa.Table) -> list[str]:
     if missing:
         raise InputError(
             f"this is not a table of results: there is no column such as {missing[0]}; "
-            "give plot what aomg.spark.quantiles or results.to_arrow() returns"
+            "give plot what aomg.quantiles, aomg.spark.quantiles or results.to_arrow() returns"
         )
     return names
 

@@ -67,6 +67,14 @@ class KeyedState:
         self.threads = threads
         self._windows = [KeyedWindows(query) for _ in range(threads)]
 
+    def with_key_types(self, key_types: Sequence[pa.DataType]) -> "KeyedState":
+        """Return this state, or a copy where by columns that have only nulls so far get a type."""
+        if all(column.type == kind for column, kind in zip(self.keys.values, key_types, strict=True)):
+            return self
+        state = KeyedState(self.query, key_types, self.threads)
+        state.keys = self.keys.with_types(key_types)
+        return state
+
     @property
     def live_span(self) -> int:
         """How many of the newest sub-window numbers have to be live."""

@@ -26,6 +26,11 @@ _SPARE_CODES = 1024  # integers may span this many values more than there are ro
 def plain_type(name: str, kind: pa.DataType) -> pa.DataType:
     """The type of a by column in results: that of its values. Raises InputError for types that cannot be keys."""
     if isinstance(kind, pa.BaseExtensionType):
+        if kind.extension_name.startswith("pandas."):  # a period is stored as a number without its unit
+            raise InputError(
+                f"by column {name!r} is a column of {kind.extension_name.removeprefix('pandas.')}s of pandas, which "
+                f"other tables do not have; make texts of it first: events[{name!r}].astype(str)"
+            )
         return plain_type(name, kind.storage_type)
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return plain_type(name, kind.value_type)
@@ -207,6 +212,16 @@ class KeyIndex:
         self.values = [pa.array([], kind) for kind in types]
         self.size = 0 if types else 1
         self._order: Integers | None = None
+
+    def with_types(self, types: Sequence[pa.DataType]) -> "KeyIndex":
+        """A copy where columns of the type null have these types."""
+        index = KeyIndex(types)
+        index.values = [
+            pa.nulls(len(column), kind) if pa.types.is_null(column.type) else column
+            for column, kind in zip(self.values, types, strict=True)
+        ]
+        index.size = self.size
+        return index
 
     def ids_of(self, values: Sequence[pa.Array]) -> Integers:
         """The ids of different keys, given by their by columns; new keys get new ids. O(keys), old and new."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from aomg.core.keyed import LIVE, TALLY, ClosedWindows, KeyRows
 from aomg.query import Query
 from aomg.result import Results, row_width
-from aomg.tables.columns import SUMMARY, names_of, refuse_clash, result_table, summary_table
+from aomg.tables.columns import SUMMARY, flat_names_of, names_of, refuse_clash, result_table, summary_table
 from aomg.tables.keyed_windows import keyed_windows
 from aomg.tables.rows import NEVER, content_table, sorted_rows
 from aomg.tables.summary_store import recast_summaries
@@ -36,7 +36,8 @@ class Answer:
 
     def __post_init__(self) -> None:
         """Refuse by columns that have the name of an output column."""
-        refuse_clash(SUMMARY if self.summaries else names_of(self.query), self.names)
+        names = SUMMARY if self.summaries else [*names_of(self.query), *flat_names_of(self.query)]
+        refuse_clash(names, self.names)
 
     def table(self, closed: ClosedWindows, values: Sequence[pa.Array]) -> pa.Table:
         """The output of a step; `values` are the by columns of each key."""

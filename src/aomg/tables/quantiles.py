@@ -114,8 +114,8 @@ def _batch(
     refuse_no_query(query)
     names = names_of_columns(value, time, by, weight)
     source = open_source(events, column_names(value, time, names, weight))
-    columns = EventColumns.of(source.schema, query, value, time, names, weight)
-    answer = Answer(query, columns.by, columns.time_type, summaries)
+    columns = EventColumns.of(source, query, value, time, names, weight)
+    answer = Answer(query, columns.by, columns.span_type, summaries)
     state = KeyedState(query, columns.key_types, thread_count(threads))
     with mapping(state.threads) as map_parts:
         arrived = state.read(columns, source.tables, map_parts)
@@ -136,8 +136,6 @@ def names_of_columns(value: str, time: str, by: Sequence[str] | str | None, weig
     refuse_no_name("time", time)
     if weight is not None:
         refuse_no_name("weight", weight)
-    if len(set(names)) < len(names):
-        raise InputError(f"by={names!r} names a column twice")
     return names
 
 

@@ -13,7 +13,7 @@ from aomg.errors import InputError
 from aomg.names import quantile_of, threshold_of
 from aomg.packages import optional
 from aomg.result import Results
-from aomg.tables.columns import result_table
+from aomg.tables.columns import flat_name, result_table
 
 
 def arrow_table(results: Results, flat: bool) -> pa.Table:
@@ -46,7 +46,7 @@ def flat_table(results: Any) -> pa.Table:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_struct(column.type) and is_struct_of_results(name):
             parts = zip(column.type, column.flatten(), strict=True)
-            columns |= {name if part.name == "value" else f"{name}_{part.name}": values for part, values in parts}
+            columns |= {flat_name(name, part.name): values for part, values in parts}
         else:
             columns[name] = column
     return pa.table(columns)

@@ -27,6 +27,14 @@ from aomg.tables.keys import key_ids
 
 Integers = npt.NDArray[np.int64]
 
+_COLUMNS = {
+    "number": pa.int64(),
+    "kind": pa.int8(),
+    "flag": pa.int8(),
+    "seen": pa.int64(),
+    "bytes": pa.large_binary(),
+}
+
 NEVER = -(1 << 62)
 """A time or a sub-window number before all others: nothing has arrived yet."""
 
@@ -111,3 +119,17 @@ def pack(table: pa.Table, compression: str | None = None) -> bytes:
 def unpack(content: Any) -> pa.Table:
     """The table of these bytes. Nothing is copied."""
     return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
+
+
+def unpack_checked(content: bytes, keys: int) -> pa.Table:
+    """The content table of bytes that may be forged, with so many by columns. Raises ValueError, or errors of Arrow."""
+    with pa.ipc.open_stream(pa.py_buffer(content)) as stream:
+        names = [f"by{i}" for i in range(keys)]
+        schema = pa.schema([*((name, stream.schema.field(name).type) for name in names), *_COLUMNS.items()])
+        if not stream.schema.equals(schema):
+            raise ValueError("the table has other columns")
+        table = stream.read_all()
+    table.validate(full=True)
+    if any(table[name].null_count for name in _COLUMNS):
+        raise ValueError("the table has nulls")
+    return table

@@ -37,12 +37,12 @@ class StoredTable:
         names = chosen_keys(keys, by)
         span = schema.field("sub_window").type
         kind = span.field("start").type if pa.types.is_struct(span) and span.get_field_index("start") >= 0 else span
-        if not (pa.types.is_integer(kind) if query.counted else pa.types.is_timestamp(kind)):
-            times = "integers" if query.counted else "timestamps"
+        if not (pa.types.is_struct(span) and (pa.types.is_integer(kind) or pa.types.is_timestamp(kind))):
             raise InputError(
-                f"column 'sub_window' is {span}, but this query's summaries have a struct of start and end there, with "
-                f"{times}; store the table as it is, for example as Parquet"
+                f"column 'sub_window' is {span}, but summaries have a struct of start and end there; store the table "
+                "as it is, for example as Parquet"
             )
+        refuse_other_windows(pa.types.is_integer(kind), query)
         types = tuple(plain_type(name, schema.field(name).type) for name in names)
         time_type = pa.int64() if query.counted else pa.timestamp("us", kind.tz)
         table = pa.concat_tables([schema.empty_table(), *source.tables])
@@ -57,6 +57,20 @@ def refuse_no_summaries(names: Sequence[str], writer: str) -> None:
     if missing:
         raise InputError(
             f"this table has no column {missing[0]!r}, so it does not contain summaries; write them with {writer}"
+        )
+
+
+def refuse_other_windows(counted: bool, query: Query) -> None:
+    """Raise InputError if summaries are of windows in time and the query's are counted in events, or the reverse."""
+    if counted and not query.counted:
+        raise InputError(
+            "the summaries are of windows counted in events, the query has windows in time; use a query that counts "
+            "events, with their period, such as Query(10_000, 1_000)"
+        )
+    if query.counted and not counted:
+        raise InputError(
+            "the summaries are of windows in time, the query counts events; use a query with durations, with their "
+            "period, such as Query('1 hour', '1 minute')"
         )
 
 

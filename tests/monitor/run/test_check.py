@@ -41,6 +41,14 @@ def configured(
     return load(file)
 
 
+def weighted(folder: Path, **options: object) -> Config:
+    """The same, with a column of weights."""
+    configured(folder, **options)  # type: ignore[arg-type]
+    file = folder / "aomg.yaml"
+    file.write_text(file.read_text().replace("value: rtt_us,", "value: rtt_us, weight: requests,"))
+    return load(file)
+
+
 def test_a_configuration_that_can_run_is_fine_and_nothing_is_written(tmp_path: Path) -> None:
     config = configured(tmp_path)
     before = sorted(tmp_path.rglob("*"))
@@ -67,6 +75,19 @@ def test_numbers_that_a_double_would_round_are_no_value(tmp_path: Path, kind: pa
 @pytest.mark.parametrize("kind", [pa.decimal128(15, 2), pa.uint32(), pa.float32()], ids=str)
 def test_numbers_that_a_double_holds_are_values(tmp_path: Path, kind: pa.DataType) -> None:
     inspect(configured(tmp_path, rtt_us=pa.array([1], pa.int8()).cast(kind)))
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(38, 0), pa.uint64(), pa.int32(), pa.float32()], ids=str)
+def test_any_type_of_number_is_a_weight(tmp_path: Path, kind: pa.DataType) -> None:
+    inspect(weighted(tmp_path, requests=pa.array([1], pa.int8()).cast(kind)))
+
+
+def test_a_column_of_text_is_no_weight(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"line 4: .*'requests' has the type string; weights must be whole numbers"):
+        inspect(weighted(tmp_path, requests=["many"]))
+    source = "csv: in/, columns: {ts: timestamp, host: string, rtt_us: long, requests: string}"
+    with pytest.raises(ConfigError, match=r"weight is .*, a column of type string; weights must be whole numbers"):
+        weighted(tmp_path, source=source, requests=["many"])
 
 
 def test_times_may_be_numbers_of_any_size(tmp_path: Path) -> None:

@@ -85,7 +85,8 @@ def _column(columns: Mapping[str, str] | None, numeric: bool = False) -> Parser[
                 hint = suggestion(name, columns, f"the columns are {', '.join(columns)}")
                 field.refuse(f"is {field.excerpt()}, which is not a column of the source; {hint}")
             if numeric and columns[name] not in NUMERIC:
-                field.refuse(f"is {field.excerpt()}, a column of type {columns[name]}; quantiles need numbers")
+                needs = "weights must be whole numbers" if field.key == "weight" else "quantiles need numbers"
+                field.refuse(f"is {field.excerpt()}, a column of type {columns[name]}; {needs}")
         return name
 
     return parse

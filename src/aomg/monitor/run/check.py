@@ -74,9 +74,10 @@ def _check_columns(config: Config, columns: dict[str, str]) -> None:
         for name in query.columns:
             if name not in columns:
                 problems.append(ConfigError(f"the source has no column {name!r}; {known}", query.line))
-        for name in dict.fromkeys((query.value, query.weight or query.value)):
-            if fault := _value_fault(name, columns.get(name, "number")):
-                problems.append(ConfigError(fault, query.line))
+        faults = [_value_fault(query.value, columns.get(query.value, "number"))]
+        if query.weight is not None:
+            faults.append(_weight_fault(query.weight, columns.get(query.weight, "number")))
+        problems += [ConfigError(fault, query.line) for fault in faults if fault]
     if problems:
         raise ConfigError.together(problems)
 
@@ -91,6 +92,13 @@ def _value_fault(column: str, type_: str) -> str | None:
             f"sign, decimals of up to {MOST_DIGITS} digits, or doubles to the files"
         )
     return f"column {column!r} has the type {type_}, not numbers; choose another column"
+
+
+def _weight_fault(column: str, type_: str) -> str | None:
+    """Why a column cannot be the weight of a query; None if it can. Any type of number can: rows are checked later."""
+    if type_ in ("number", "") or is_wide(type_):
+        return None
+    return f"column {column!r} has the type {type_}; weights must be whole numbers: choose another column"
 
 
 def _time_fault(source: SourceConfig, type_: str) -> str | None:

@@ -22,7 +22,7 @@ _slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile(
     "default",
     deadline=None,
-    max_examples=60,
+    max_examples=40,
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=_slow,
 )

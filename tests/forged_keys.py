@@ -158,7 +158,7 @@ def main(name: str, seed: int, rounds: int) -> None:
     for number, state in enumerate(states):
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()
-        faulthandler.dump_traceback_later(20, exit=True)
+        faulthandler.dump_traceback_later(60, exit=True)  # some compile
         try:
             operator = KeyedOperator.load(query, state, threads=1)
         except StateError:

@@ -287,5 +287,5 @@ def test_dates_with_a_missing_one_and_dates_as_values():
 
 
 def test_entries_that_are_no_numbers_are_refused_with_what_they_may_be():
-    with pytest.raises(InputError, match="values has entries that are not integers, floats, Decimals or None"):
+    with pytest.raises(InputError, match="not numbers; integers, floats, Decimals and None can be used"):
         Operator(Query(2, 1)).push([Fraction(1, 3), 5])

@@ -241,7 +241,7 @@ def test_queries_that_keep_single_values_refuse_weights(query, word):
 def test_as_many_weights_as_values_are_needed():
     with pytest.raises(InputError, match="2 values but 1 weights"):
         Operator(DEFAULT).push([1.0, 2.0], np.array([0, 1], "datetime64[us]"), weights=[1])
-    with pytest.raises(InputError, match="convert them to integers"):
+    with pytest.raises(InputError, match="cast them to int64"):
         Operator(DEFAULT).push([1.0], np.array([0], "datetime64[us]"), weights=["1"])
 
 

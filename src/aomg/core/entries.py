@@ -186,7 +186,8 @@ def _from_objects(entries: npt.NDArray[Any], name: str, exact: bool) -> npt.NDAr
         for entry in plain:
             _check_size(entry, name)
         raise InputError(
-            f"{name} has entries that are not integers, floats, Decimals or None; convert or remove them first"
+            f"{name} has entries that are not numbers; integers, floats, Decimals and None can be used: convert or "
+            "remove the others first"
         )
     if exact:
         _check_rounding(array, plain, name)

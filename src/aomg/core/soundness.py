@@ -60,7 +60,7 @@ def _tallies_are_sound(sliding: Sliding, events: Integers, offsets: Integers, da
         return False
     first = data[starts]
     weighted = (first & TALLY_WEIGHTED) != 0
-    minima, maxima = (_words(data, starts + at).view(np.float64) for at in (1, 1 + _WORD))
+    minima, maxima = (_words(data, starts + place).view(np.float64) for place in (1, 1 + _WORD))
     extremes = np.isfinite(minima) & np.isfinite(maxima) & (minima <= maxima)
     if np.any(first & ~np.uint8(TALLY_DOMAIN | TALLY_WEIGHTED)) or np.any((first & TALLY_DOMAIN) > BOTH):
         return False
@@ -110,9 +110,10 @@ class _Varints:
         if reached is None or np.any(reached - places > MOST_BYTES):
             return None
         values = np.zeros(places.size, np.uint64)
-        for at in range(int((reached - places).max(initial=0))):
-            inside = np.flatnonzero(places + at < reached)
-            values[inside] |= (self.data[places[inside] + at].astype(np.uint64) & np.uint64(127)) << np.uint64(7 * at)
+        for byte in range(int((reached - places).max(initial=0))):
+            inside = np.flatnonzero(places + byte < reached)
+            bits = self.data[places[inside] + byte].astype(np.uint64) & np.uint64(127)
+            values[inside] |= bits << np.uint64(7 * byte)
         return values, reached
 
     def following(self, places: Integers, numbers: Integers) -> tuple[Integers, Integers]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 _CHUNK = 512  # Hadoop's default; files with others count as sound
 _HEAD = b"crc\0" + _CHUNK.to_bytes(4, "big")
-_MOST_BYTES = 2_000_000_000  # about two seconds
+_MOST_BYTES = 2_000_000_000  # some seconds
 
 
 def damaged_file(folder: Path, most_bytes: int = _MOST_BYTES) -> Path | None:

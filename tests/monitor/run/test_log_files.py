@@ -12,7 +12,9 @@ from aomg.monitor.run.log_files import BoundedLog
 from aomg.monitor.run.monitor import _errors_to
 
 LINE = "{:07} a line of Spark's log\n"
-WRITER = "import sys\nfor number in range(int(sys.argv[1])): print(f'{number:07} a line of Spark\\'s log', file=sys.stderr)"
+WRITER = (
+    "import sys\nfor number in range(int(sys.argv[1])): print(f'{number:07} a line of Spark\\'s log', file=sys.stderr)"
+)
 
 
 def sizes(folder):

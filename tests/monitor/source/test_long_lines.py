@@ -34,7 +34,9 @@ def source(kind="jsonl", longest_line=1000, **options):
     return SourceConfig(kind, 1, "ts", Path("in"), longest_line=longest_line, options=options)
 
 
-texts = st.lists(st.sampled_from([b"a", b"bb", b"\r", b"\n", b"\r\n", b"~", b"~~", b"c" * 9]), max_size=60).map(b"".join)
+texts = st.lists(st.sampled_from([b"a", b"bb", b"\r", b"\n", b"\r\n", b"~", b"~~", b"c" * 9]), max_size=60).map(
+    b"".join
+)
 
 
 @example(b"aaaa\r\n", 5, 5, None)

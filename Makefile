@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/.numba-cache
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test bench bench-spark against revision evaluation pictures browser prometheus lint soak fresh clean
+.PHONY: help demo test bench bench-spark against revision evaluation pictures browser prometheus lint audit soak fresh clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -87,6 +87,12 @@ lint: $(INSTALLED) ## style, format, types and import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# In an environment of its own, and strict: otherwise a package that cannot be looked up counts as safe.
+audit: ## look up known vulnerabilities of the versions in constraints.txt (needs a connection to PyPI)
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/pip install --quiet pip-audit
+	build/audit/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off -r constraints.txt
 
 soak: $(INSTALLED) ## long randomised tests
 	$(BIN)/pytest -n 2 -m soak --hypothesis-profile=soak --durations=10

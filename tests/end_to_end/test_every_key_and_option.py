@@ -166,7 +166,9 @@ def generated(spark: SparkSession, table: Table, home: Path) -> Ran:
 def kafka(spark: SparkSession, table: Table, home: Path) -> Ran:
     file = placed(home, "kafka")
     events = [{"when": MAY + second, "host": "a", "ms": 10 + second} for second in range(60)]
-    (file.parent / "probes").write_text("".join(f"{json.dumps(event)}\n" for event in events) + "no object\n")
+    bad = [b"no object", b'{"host": "caf\xe9"}', json.dumps({**events[0], "host": "l" * 1000}).encode()]
+    lines = [*(json.dumps(event).encode() for event in events), *bad]
+    (file.parent / "probes").write_bytes(b"\n".join([*lines, b""]))
     with topics_in(file.parent, spark):
         return Ran(file.parent, table.aomg("run", file, "--once", "--json"))
 
@@ -262,12 +264,14 @@ def test_a_source_that_ends_ends_the_monitor_and_its_page(generated: Ran) -> Non
 
 
 def test_messages_of_a_topic_become_messages_of_others(kafka: Ran) -> None:
-    assert kafka.summary["accounts"]["latency"]["came"] == 61 and kafka.summary["refused"] == 1
+    assert kafka.summary["accounts"]["latency"]["came"] == 63 and kafka.summary["refused"] == 3
     results, alerts = kafka.lines("results"), kafka.lines("alerts")
     assert len(results) == kafka.summary["rows"] == 5
     assert {alert["rule"] for alert in alerts} == {"Slow"}
-    kept = json.loads((kafka.folder / "state" / "quarantine" / "refused.jsonl").read_text())
-    assert (kept["row"], kept["file"]) == ("no object", "probes/0/60")
+    kept = {row["file"]: (row["reason"], row["row"]) for row in kafka.lines("state/quarantine/refused.jsonl")}
+    assert kept["probes/0/60"] == ("the line cannot be read", "no object")
+    assert kept["probes/0/61"] == ("not UTF-8", '{"host": "caf\\xe9"}')
+    assert kept["probes/0/62"][0] == "longer than 1,000 bytes (longest_line)" and len(kept["probes/0/62"][1]) == 1000
 
 
 # -- what reads the results --------------------------------------------------------------------------------------------

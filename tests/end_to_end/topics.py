@@ -48,15 +48,15 @@ def topics_in(folder: Path, spark: SparkSession) -> Iterator[None]:
             return {"offset": 0}
 
         def latestOffset(self, *_: Any) -> dict[str, int]:  # noqa: N802
-            return {"offset": len(self._file.read_text().splitlines())}
+            return {"offset": len(self._file.read_bytes().splitlines())}
 
         def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
             return [InputPartition((start["offset"], end["offset"]))]
 
         def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
             first, last = partition.value
-            for offset, line in enumerate(self._file.read_text().splitlines()[first:last], first):
-                yield None, line.encode(), self._file.name, 0, offset, None, 0
+            for offset, line in enumerate(self._file.read_bytes().splitlines()[first:last], first):
+                yield None, line, self._file.name, 0, offset, None, 0
 
     class Writer(DataSourceWriter):
         def __init__(self, file: Path) -> None:

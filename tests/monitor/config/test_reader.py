@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import random
+import re
 import traceback
 from decimal import Decimal
 from pathlib import Path
@@ -36,8 +37,11 @@ source:
   time_zone: Europe/Berlin
   columns: {ts: timestamp, cluster: string, machine: string, rtt_us: long, load: double}
   files_per_batch: 10
+  longest_line: 20k
+  longest_key: 200
   options: {header: true, sep: ";"}
 state: state/
+log_size: 5M
 every: 5 seconds
 clock: none
 max_clock_skew: 30m
@@ -134,6 +138,7 @@ def test_all_of_a_configuration_is_read(written, tmp_path):
     assert (source.time_format, source.time_zone) == ("yyyy-MM-dd'T'HH:mm:ss", "Europe/Berlin")
     assert list(source.columns) == ["ts", "cluster", "machine", "rtt_us", "load"]
     assert source.options == {"header": "true", "sep": ";"} and source.files_per_batch == 10
+    assert (source.longest_line, source.longest_key, config.log_size) == (20_000, 200, 5_000_000)
     assert (config.every, config.clock, config.max_clock_skew) == (5 * SECOND, None, 1_800 * SECOND)
     assert (config.state, config.quarantine.folder) == (tmp_path / "state", tmp_path / "quarantine")
     assert config.quarantine.most_rows == 1_000
@@ -292,6 +297,11 @@ def test_kafka_is_a_source_with_its_options(written):
         ("{header: true", "{mode: DROPMALFORMED", "quarantine"),
         ("{header: true", "{startingOffsets: earliest", "is unknown"),
         ("files_per_batch: 10", "files_per_batch: 0", "must be 1 to 100,000, but is '0'"),
+        ("longest_line: 20k", "longest_line: 99", "source.longest_line must be 100 to 1,073,741,824, but is '99'"),
+        ("longest_line: 20k", "longest_line: 1MB", "must be a whole number such as 1000, 500k or 12M"),
+        ("longest_key: 200", "longest_key: 5000", "source.longest_key must be 1 to 4,096, but is '5000'"),
+        ("log_size: 5M", "log_size: 1k", "log_size must be 100,000 to 1,000,000,000,000, but is '1k'"),
+        ("csv: telemetry/", "parquet: telemetry/", "'longest_line' in source is for lines of text"),
         ("state: state/", "state: [a]", "state must be text, but is a list"),
         ("state: state/", "state: telemetry/state", "is inside the folder that source reads"),
         ("every: 5 seconds", "every: 5", "every: '5' has no unit, so it is not a duration; write 5s, 5m or 5h"),
@@ -379,8 +389,8 @@ def test_a_missing_key_is_told_at_the_line_of_its_section(written):
 
 
 FIXED = """
-    source time time_format time_zone columns files_per_batch options state every clock max_clock_skew quarantine folder
-    most_rows queries value unit by size period quantiles thresholds digits guarantee few_k lateness partial fraction
+    source time time_format time_zone columns files_per_batch longest_line longest_key options state log_size every clock
+    max_clock_skew quarantine folder most_rows queries value unit by size period quantiles thresholds digits guarantee few_k lateness partial fraction
     budget high threshold burst offset always sinks results summaries alerts receivers timeout headers groups rules expr
     when keep_firing_for min_count of silent remember labels annotations query quantile at_most servers topic
 """
@@ -388,7 +398,7 @@ FIXED = """
 
 @pytest.mark.parametrize("key", FIXED.split())
 def test_every_known_key_that_is_misspelt_is_refused_with_a_suggestion(written, key):
-    text = FULL.replace(f"{key}:", f"{key}x:", 1)
+    text = re.sub(rf"\b{key}:", f"{key}x:", FULL, count=1)
     assert text != FULL
     matches = [problem for problem in refused(written(text)).problems if f"unknown key '{key}x'" in problem.message]
     assert matches and f"did you mean {key}?" in matches[0].message
@@ -485,12 +495,13 @@ def test_a_value_that_spark_would_refuse_when_it_runs_is_refused_before(written,
 
 def test_every_allowed_option_is_accepted_and_of_its_own_kind_only(written):
     for kind in ("parquet", "csv", "jsonl"):
+        full = FULL.replace("  longest_line: 20k\n", "") if kind == "parquet" else FULL
         some = dict.fromkeys(ALLOWED[kind], "x") | {name: GOOD[name] for name in ALLOWED[kind] if name in GOOD}
-        text = FULL.replace("csv: telemetry/", f"{kind}: telemetry/").replace(
+        text = full.replace("csv: telemetry/", f"{kind}: telemetry/").replace(
             '{header: true, sep: ";"}', json.dumps(some)
         )
         assert load(written(text), environment=ENVIRONMENT).source.options == some
-        other = FULL.replace("csv: telemetry/", f"{kind}: telemetry/").replace(
+        other = full.replace("csv: telemetry/", f"{kind}: telemetry/").replace(
             '{header: true, sep: ";"}', "{startingOffsets: earliest}"
         )
         assert "unknown" in refused(written(other)).message

@@ -174,3 +174,45 @@ def test_a_row_whose_label_cannot_be_read_is_refused_once_by_the_queries_that_go
     )
     (refused,) = rows(spark, events.refused, tmp_path)
     assert (refused["reason"], refused["count"]) == ("rack is not a whole number", 1)
+
+
+def test_texts_of_parquet_files_that_are_not_utf_8_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    hosts = pa.array([b"a", b"caf\xe9", None, b"k" * 2000], pa.binary())
+    table = pa.table({"ts": pa.array([NOON] * 4), "host": hosts, "rtt_us": [1, 2, 3, 4]})
+    pq.write_table(table.set_column(1, "host", hosts.view(pa.string())), tmp_path / "in" / "a.parquet")
+    configuration = config(tmp_path, "parquet: in/")
+    events = events_of(spark, configuration)
+    read = rows(spark, events.of(configuration.queries["rtt"]).select("rtt_us"), tmp_path)
+    assert sorted(str(row["rtt_us"]) for row in read) == ["1", "3", "None", "None"]
+    refused = {row["reason"]: row["text"] for row in rows(spark, events.refused, tmp_path)}
+    assert set(refused) == {
+        "host is not UTF-8",
+        "the key of rtt is longer than 1,024 characters (longest_key)",
+    }
+    assert "caf\ufffd" in refused["host is not UTF-8"]
+
+
+def test_csv_in_another_encoding_is_read_in_it(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.csv").write_bytes("2026-03-01T12:00:00Z,café,1,1\n".encode("latin-1"))
+    options = "options: {encoding: ISO-8859-1}"
+    events = events_of(spark, config(tmp_path, f"csv: in/, columns: {COLUMNS}, {options}"))
+    assert [row["host"] for row in rows(spark, events.good, tmp_path)] == ["café"]
+    assert rows(spark, events.refused, tmp_path) == []
+
+
+def test_the_text_of_a_refused_row_is_cut_between_characters(spark: SparkSession, tmp_path: Path) -> None:
+    folder = written(tmp_path, "a.jsonl", "ab" + "ä" * 5000 + "\n")
+    (refused,) = rows(
+        spark, events_of(spark, config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}")).refused, tmp_path
+    )
+    assert refused["text"] == "ab" + "ä" * 2047
+
+
+def test_with_quoted_line_breaks_the_limit_holds_for_each_column(spark: SparkSession, tmp_path: Path) -> None:
+    folder = written(tmp_path, "a.csv", f'2026-03-01T12:00:00Z,"a\n{"k" * 500}",1,1\n')
+    source = f"csv: {folder}, columns: {COLUMNS}, longest_line: 400, options: {{multiLine: true}}"
+    with pytest.raises(PySparkException, match=r"a\.csv|exceeds the maximum number of characters"):
+        rows(spark, events_of(spark, config(tmp_path, source)).good, tmp_path)

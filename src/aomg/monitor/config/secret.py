@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from aomg.monitor.errors import ConfigError
 
-_NAME = re.compile(r"password|passwd|secret|token|key|jaas|credential|authorization|cookie", re.IGNORECASE)
+_NAME = re.compile(r"password|passwd|secret|token|(?<!longest_)key|jaas|credential|authorization|cookie", re.IGNORECASE)
 _USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")
 _PLACE = re.compile(r"\$(\$\{|\{([A-Za-z_][A-Za-z0-9_]*)\}|\{)")
 

@@ -20,7 +20,7 @@ from aomg.monitor.config.model import QueryConfig
 from aomg.monitor.delivery.notifier import Notifier
 from aomg.monitor.rules.rows import NO_QUERY, windows_of
 from aomg.monitor.run.progress import Progress, Watcher
-from aomg.monitor.sinks.base import Sink
+from aomg.monitor.sinks.base import Sink, TidySink
 from aomg.monitor.sinks.headroom import HeadroomFile
 from aomg.monitor.sinks.quarantine import Quarantine, refused_in
 
@@ -82,3 +82,6 @@ class Batches:
         )
         for watcher in self.watchers:
             watcher(progress)
+        for sink in (*self.summaries, *self.results):
+            if isinstance(sink, TidySink):
+                sink.tidy()

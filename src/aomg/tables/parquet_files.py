@@ -129,9 +129,3 @@ def parquet_format() -> ds.ParquetFileFormat:
     """The format of datasets whose pages are verified."""
     options = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     return ds.ParquetFileFormat(default_fragment_scan_options=options)
-
-
-def file_notes(file: Path) -> dict[str, str]:
-    """The key-value metadata of a Parquet file, verified."""
-    notes = open_parquet(file).metadata.metadata or {}
-    return {name.decode(): text.decode() for name, text in notes.items() if name != b"ARROW:schema"}

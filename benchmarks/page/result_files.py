@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from aomg.monitor.sinks.parquet import by_day, content
+from aomg.monitor.sinks.parquet import by_day
 from aomg.monitor.sinks.result_folder import file_name
 from aomg.monitor.sinks.result_rows import SCHEMA
+from aomg.tables.parquet_files import parquet_bytes
 from aomg.times import time_of, time_text
 
 MINUTE = 60_000_000
@@ -80,9 +81,11 @@ def write(
         for day, rows in by_day(results.rows(end - (windows - 1 - number) * MINUTE, first_batch + number)):
             inside = folder / f"day={day}"
             inside.mkdir(parents=True, exist_ok=True)
-            partial = inside / f".{file_name(first_batch + number)}.partial"
-            partial.write_bytes(content(rows))
-            partial.replace(inside / file_name(first_batch + number))
+            content = parquet_bytes(rows)
+            name = file_name(first_batch + number, content)
+            partial = inside / f".{name}.partial"
+            partial.write_bytes(content)
+            partial.replace(inside / name)
     return keys * windows
 
 

@@ -29,6 +29,20 @@ class StateError(AomgError, ValueError):
     """Invalid saved state: damaged, of another version, or of another query. Nothing was loaded."""
 
 
+class DamagedFileError(StateError):
+    """A stored file whose content is not what was written. Nothing of it was used.
+
+    file, reason
+        Which file, and how that is known.
+    """
+
+    def __init__(self, file: object, reason: str) -> None:
+        self.file, self.reason = file, reason
+        super().__init__(
+            f"{file} is damaged ({reason}); restore it from a backup, or move it away: what it holds is lost"
+        )
+
+
 class SettingsError(AomgError, RuntimeError):
     """The machine or the Spark session lacks Java, a package or a setting. No query was started."""
 

@@ -1,6 +1,7 @@
 """Summaries are stored, and asked later: for the same windows, longer ones, other quantiles, fewer keys."""
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from local import NOON, SECOND, assert_same, events_of, frame, in_order, rows_of, slices, write_files
 from pyspark.sql import functions as f
@@ -9,6 +10,7 @@ from reference import exact_quantile
 from aomg import FewK, Query
 from aomg.errors import InputError, StateError
 from aomg.spark import accounts, open_end, quantiles, summaries, windows
+from aomg.tables.parquet_files import parquet_bytes
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -54,6 +56,33 @@ def test_two_different_summaries_of_one_sub_window_are_an_error(spark, events, s
     other = summaries(frame(spark, events.slice(0, 50)), QUERY, **COLUMNS)
     with pytest.raises(Exception, match="two different summaries"):
         windows(stored.union(other), QUERY).collect()
+
+
+def test_a_damaged_summary_is_refused_and_those_of_earlier_versions_are_not(spark, stored, answered):
+    table = stored.toArrow()
+    bytes_, place = table["summary"].to_pylist(), table.schema.get_field_index("summary")
+    old = table.set_column(place, "summary", pa.array([summary[:-4] for summary in bytes_], pa.binary()))
+    both = frame(spark, pa.concat_tables([old, table.slice(0, 30)]))  # the same summary with a checksum and without
+    assert_same(rows_of(windows(both, QUERY), COLUMNS["by"]), rows_of(answered, COLUMNS["by"]))
+    bytes_[7] = bytes_[7][:20] + bytes([bytes_[7][20] ^ 1]) + bytes_[7][21:]
+    damaged = frame(spark, table.set_column(place, "summary", pa.array(bytes_, pa.binary())))
+    row = table.slice(7, 1).to_pylist()[0]
+    message = f"of site='{row['site']}', k='{row['k']}' is damaged: its checksum is wrong; remove that row or file"
+    with pytest.raises(Exception, match=message):
+        windows(damaged, QUERY).collect()
+
+
+def test_spark_can_verify_the_pages_of_our_files(spark, stored, tmp_path):
+    table = stored.limit(50).toArrow()
+    file = tmp_path / "summaries.parquet"
+    file.write_bytes(parquet_bytes(table))
+    column = pq.ParquetFile(file).metadata.row_group(0).column(0)
+    content = bytearray(file.read_bytes())
+    content[column.data_page_offset + column.total_compressed_size // 2] ^= 1
+    file.write_bytes(content)
+    reader = spark.read.option("parquet.page.verify-checksum.enabled", True)
+    with pytest.raises(Exception, match=r"(?i)CRC checksum verification failed"):
+        reader.parquet(str(file)).collect()
 
 
 def test_a_roll_up_with_other_quantiles_covers_the_answers_from_the_events(spark, events, stored):

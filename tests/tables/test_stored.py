@@ -68,7 +68,7 @@ def test_summaries_of_any_query_answer_like_the_events_themselves(query, values,
     assert_same(rows_of(aomg.windows(written, query), ["k"]), rows_of(expected, ["k"]))
     windows = KeyedWindows(query)
     for summary in written["summary"].to_pylist():
-        windows.check(summary)
+        windows.check(summary[:-4])  # without its checksum
     assert pc.sum(written["count"]).as_py() == values.size
 
 
@@ -123,7 +123,7 @@ def test_what_are_no_summaries_is_refused(stored):
         aomg.windows(stored, Query("10 minutes", "2 minutes"))
     with pytest.raises(InputError, match=r"'sub_window' is string, but .* a struct of start and end"):
         aomg.windows(stored.set_column(2, "sub_window", pa.array(["x"] * stored.num_rows)), QUERY)
-    with pytest.raises(InputError, match="null sub_window, summary or query"):
+    with pytest.raises(InputError, match="null sub_window, count, min, max, summary or query"):
         aomg.windows(stored.set_column(6, "summary", pa.nulls(stored.num_rows, pa.binary())), QUERY)
     with pytest.raises(InputError, match=r"second argument must be an aomg\.Query"):
         aomg.windows(stored, "5 minutes")

@@ -30,6 +30,7 @@ from aomg.monitor.run.assembly import assembled
 from aomg.monitor.run.health import Health
 from aomg.monitor.sinks.result_rows import SCHEMA
 from aomg.query import Query
+from aomg.tables.checksums import summary_column
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -221,13 +222,13 @@ def summaries(query: str, names: list[str], start: int, requested: Query, random
     tallies = tally(keyed.sliding, np.repeat(np.arange(len(names)), size), values)
     keys = np.arange(len(names))
     nothing = np.zeros(len(names), np.int64)
+    numbers = nothing + start // requested.period
     closed = keyed.slide(
-        KeyRows(keys, nothing, nothing + TALLY, nothing, tallies.offsets, tallies.data),
-        nothing,
-        nothing,
+        KeyRows(keys, numbers, nothing + TALLY, nothing, tallies.offsets, tallies.data),
+        numbers,
+        numbers + 1,
         answering=False,
     )
-    data, offsets = closed.summaries.data.tobytes(), closed.summaries.offsets
     by_key = values.reshape(len(names), size)
     columns = {
         "query": pa.array([query] * len(names), pa.string()),
@@ -237,7 +238,7 @@ def summaries(query: str, names: list[str], start: int, requested: Query, random
         "count": pa.array(np.full(len(names), size)),
         "min": pa.array(by_key.min(1).astype(np.float64)),
         "max": pa.array(by_key.max(1).astype(np.float64)),
-        "summary": pa.array([data[offsets[position] : offsets[position + 1]] for position in keys], pa.binary()),
+        "summary": summary_column(closed.summaries.offsets, closed.summaries.data, requested.text()),
         "written_by": pa.array([requested.text()] * len(names), pa.string()),
     }
     return pa.table(columns)

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.core.counts import Counts
-from aomg.core.kernels.heads import LIST_COUNT_MASK, LISTED, ONE_VALUE
 from aomg.core.kernels.keys import (
     CELLS_NARROW,
     DONE,
@@ -40,9 +39,10 @@ from aomg.core.kernels.keys import (
     RowArrays,
     slide_keys,
 )
-from aomg.core.kernels.registers import HEAD_COUNT, HEAD_MAXIMUM, HEAD_MINIMUM, NONE
+from aomg.core.kernels.registers import NONE
 from aomg.core.kernels.sums import S_NEED, S_START, S_WRITTEN, SUMMING, sum_keys
 from aomg.core.sliding import Sliding
+from aomg.core.summary import heads_of
 from aomg.core.tally import counts_of
 from aomg.query import Query
 from aomg.result import Results
@@ -77,11 +77,8 @@ class KeyRows:
 
     def heads(self) -> tuple[Integers, Reals, Reals]:
         """Events, minimum and maximum of each row, which must all be summaries."""
-        words, starts = self.data.view(np.int64), self.offsets[:-1] // 8
-        counts, maxima = words[starts + HEAD_COUNT], starts + HEAD_MAXIMUM
-        maxima = np.where(counts & (LISTED | ONE_VALUE) == LISTED | ONE_VALUE, starts + HEAD_MINIMUM, maxima)
-        counts = np.where(counts & LISTED, counts & LIST_COUNT_MASK, counts)
-        return counts, words[starts + HEAD_MINIMUM].view(np.float64), words[maxima].view(np.float64)
+        _, counts, minima, maxima = heads_of(self.offsets, self.data)
+        return counts, minima, maxima
 
     def arrays(self) -> RowArrays:
         """The rows as the kernels take them."""

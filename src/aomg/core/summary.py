@@ -52,16 +52,41 @@ A list is its number of pairs, their codes in ascending order, and how often eac
 A summary is a function of its sub-window's counts, its number and the query. Equal inputs give equal bytes.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.kernels.heads import LIST_COUNT_MASK, LISTED, is_listed
+from aomg.core.kernels.heads import LIST_COUNT_MASK, LISTED, ONE_VALUE, is_listed
 from aomg.core.kernels.paper.soundness import fine_is_sound
-from aomg.core.kernels.registers import HEAD_COUNT, HEAD_FINE
+from aomg.core.kernels.registers import HEAD_COUNT, HEAD_FINE, HEAD_MAXIMUM, HEAD_MINIMUM, HEAD_NUMBER
 from aomg.core.kernels.soundness import summary_is_sound
 from aomg.errors import StateError
 
 Integers = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float64]
+
+LEAST_BYTES = 32
+"""Of any summary: a head of three words, and at least one byte behind it."""
+
+
+class SummaryHeads(NamedTuple):
+    """Number, events, minimum and maximum of each of some summaries."""
+
+    numbers: Integers
+    counts: Integers
+    minima: Reals
+    maxima: Reals
+
+
+def heads_of(offsets: Integers, data: npt.NDArray[np.uint8]) -> SummaryHeads:
+    """Return the heads of summaries of at least LEAST_BYTES each; their bytes are not checked."""
+    words, starts = data.view(np.int64), offsets[:-1] // 8
+    counts, maxima = words[starts + HEAD_COUNT], starts + HEAD_MAXIMUM
+    maxima = np.where(counts & (LISTED | ONE_VALUE) == LISTED | ONE_VALUE, starts + HEAD_MINIMUM, maxima)
+    counts = np.where(counts & LISTED, counts & LIST_COUNT_MASK, counts)
+    minima = words[starts + HEAD_MINIMUM].view(np.float64)
+    return SummaryHeads(words[starts + HEAD_NUMBER], counts, minima, words[maxima].view(np.float64))
 
 
 def events_of(summary: bytes) -> int:

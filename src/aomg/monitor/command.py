@@ -100,7 +100,7 @@ def compact(console: Console, results: Path) -> None:
     """Join the files of every past day. Raises SinkError if there are none, or one cannot be read."""
     from aomg.monitor.atomic_files import SinkError
     from aomg.monitor.sinks.compaction import compact as join
-    from aomg.monitor.sinks.compaction import past_days
+    from aomg.monitor.sinks.compaction import past_days, remove_old_files
 
     if not results.is_dir():
         raise SinkError(f"there is no folder {results}")
@@ -108,6 +108,7 @@ def compact(console: Console, results: Path) -> None:
         done = join(results, day)
         if done is not None:
             console.print(f"{done.day}: joined {done.files:,} files, {done.rows:,} rows")
+            remove_old_files(results)
     console.print("all past days are compacted")
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -16,9 +15,10 @@ from aomg.errors import InputError
 from aomg.query import Query
 from aomg.spark.intake import microseconds_of, quoted, refuse_others
 from aomg.spark.parcels import NOTICE, PARCELS, Parcel, pack_by_shard
+from aomg.tables.checksums import COLUMNS, verified
 from aomg.tables.columns import SUMMARY
 from aomg.tables.keys import key_ids
-from aomg.tables.rows import NEVER, binary_buffers, content_table
+from aomg.tables.rows import NEVER, content_table
 from aomg.tables.source import tables_of
 from aomg.tables.stored import chosen_keys, refuse_no_summaries, refuse_other_windows
 
@@ -27,11 +27,11 @@ _SUMMARIES = 1 << 16  # packed together
 
 @dataclass(frozen=True)
 class StoredSummaries:
-    """A DataFrame of summaries with the columns by0..., dropped0... (by a roll-up), number, summary and query."""
+    """A DataFrame of summaries with the columns by0..., dropped0... (by a roll-up), and those that are verified."""
 
     columns: DataFrame
     keys: tuple[t.StructField, ...]
-    dropped: int
+    dropped: tuple[str, ...]
     time_type: t.DataType
 
     @classmethod
@@ -52,7 +52,7 @@ class StoredSummaries:
         names = chosen_keys(keys, by)
         time_type = fields["sub_window"].dataType["start"].dataType  # type: ignore[index]
         refuse_other_windows(isinstance(time_type, t.IntegralType), query)
-        start = microseconds_of(f.col("sub_window.start"), time_type)
+        spans = [microseconds_of(f.col(f"sub_window.{end}"), time_type).alias(end) for end in ("start", "end")]
         dropped = [name for name in keys if name not in names]
         if dropped:
             refuse_conversion(query)
@@ -64,43 +64,44 @@ class StoredSummaries:
         columns = summaries.select(
             *(quoted(name).alias(f"by{i}") for i, name in enumerate(names)),
             *(quoted(name).alias(f"dropped{i}") for i, name in enumerate(dropped)),
-            f.call_function("div", start, f.lit(query.period)).alias("number"),  # exact: it starts at a multiple
-            f.col("summary"),
-            f.col("query"),
+            *spans,
+            *(f.col(name) for name in COLUMNS if name not in ("start", "end")),
         )
-        return cls(columns, tuple(fields[name] for name in names), len(dropped), time_type)
+        return cls(columns, tuple(fields[name] for name in names), tuple(dropped), time_type)
 
     def parcels(self, shards: tuple[int, ...], epoch: int) -> DataFrame:
         """Parcels for the shards with these ids, with `epoch` sub-windows in each."""
-        return self.columns.mapInArrow(_SummaryParcels(shards, epoch, len(self.keys), self.dropped), PARCELS)
+        names = tuple(key.name for key in self.keys)
+        return self.columns.mapInArrow(_SummaryParcels(shards, epoch, names, self.dropped), PARCELS)
 
 
 @dataclass(frozen=True)
 class _SummaryParcels:
-    """Packs the columns of StoredSummaries into parcels; `by` and `dropped` say how many key columns there are."""
+    """Verifies the summaries of StoredSummaries and packs them into parcels.
+
+    by, dropped
+        The names of the key columns, and of those that a roll-up drops.
+    """
 
     shards: tuple[int, ...]
     epoch: int
-    by: int
-    dropped: int
+    by: tuple[str, ...]
+    dropped: tuple[str, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack a partition."""
         latest = NEVER
         for summaries in tables_of(batches, _SUMMARIES):
-            latest = max(latest, int(np.asarray(summaries["number"]).max()))
-            yield from self._parcels(summaries)
+            columns = {name: summaries[f"by{i}"] for i, name in enumerate(self.by)}
+            dropped = {name: summaries[f"dropped{i}"] for i, name in enumerate(self.dropped)}
+            numbers, offsets, data = verified(summaries, {**columns, **dropped})
+            latest = max(latest, int(numbers.max()))
+            ids, keys = key_ids(list(columns.values()), summaries.num_rows)
+            table = content_table(keys, ids, numbers, SUMMARY_KIND, offsets, data)
+            for i, column in enumerate(dropped.values()):
+                table = table.append_column(f"dropped{i}", column)
+            table = table.append_column("written_by", summaries["query"])
+            yield from pack_by_shard(table, keys, ids, self.shards, numbers // self.epoch)
         if latest != NEVER:
             for shard in self.shards:
                 yield Parcel(shard, NOTICE, latest=latest).batch()
-
-    def _parcels(self, summaries: pa.Table) -> Iterator[pa.RecordBatch]:
-        ids, keys = key_ids([summaries[f"by{i}"] for i in range(self.by)], summaries.num_rows)
-        numbers = np.asarray(summaries["number"])
-        table = content_table(
-            keys, ids, numbers, SUMMARY_KIND, *binary_buffers(summaries["summary"].cast(pa.large_binary()))
-        )
-        for i in range(self.dropped):
-            table = table.append_column(f"dropped{i}", summaries[f"dropped{i}"])
-        table = table.append_column("written_by", summaries["query"])
-        yield from pack_by_shard(table, keys, ids, self.shards, numbers // self.epoch)

@@ -15,7 +15,8 @@ below_500, ...      struct<value, low, high: double> for each threshold: the sha
 ==================  ============================================================================================
 
 Summaries have one row for each key and sub-window: the by columns, `sub_window` struct<start, end>, `count`, `min`,
-`max`, `summary` (binary, aomg.core.summary) and `query` (the text of the query that wrote it, with its version).
+`max`, `summary` (binary: aomg.core.summary, and a checksum behind it, aomg.core.checksums) and `query` (the text of the
+query that wrote it, with its version).
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ from aomg.errors import InputError
 from aomg.names import quantile_name, threshold_name
 from aomg.query import Query
 from aomg.result import METHODS, Results
-from aomg.tables.rows import binary_array
+from aomg.tables.checksums import summary_column
 
 FIXED = ("window", "count", "min", "max", "sub_windows", "burst")
 SUMMARY = ("sub_window", "count", "min", "max", "summary", "query")
@@ -78,12 +79,13 @@ def summary_table(
 ) -> pa.Table:
     """Summaries as an Arrow table; `keys` are the by columns of each row."""
     starts = summaries.numbers * query.period
-    written = pa.DictionaryArray.from_arrays(pa.array(np.zeros(starts.size, np.int32)), pa.array([query.text()]))
+    text = query.text()
+    written = pa.DictionaryArray.from_arrays(pa.array(np.zeros(starts.size, np.int32)), pa.array([text]))
     columns = [
         *keys,
         spans(starts, starts + query.period, time),
         *map(pa.array, summaries.heads()),
-        binary_array(summaries.offsets, summaries.data).cast(pa.binary()),
+        summary_column(summaries.offsets, summaries.data, text),
         written.cast(pa.string()),
     ]
     return pa.table(columns, names=[*names, *SUMMARY])

@@ -81,7 +81,9 @@ def windows(
     """Compute results from stored summaries: the rows that `quantiles` computes from the events.
 
     summaries
-        A table that `summaries` returned, here or on Spark, or several of them together. All of it is read into memory.
+        A table that `summaries` returned, here or on Spark, or several of them together. Or the path of a Parquet file
+        or of a folder of them: a query's folder of a monitor, for example, whose files are verified. All of it is read
+        into memory. A summary that is damaged, or does not agree with its row, is an error.
     query
         May differ from the query that wrote the summaries in its size (any multiple of the period), in its quantiles,
         and in having fewer thresholds. Other quantiles keep the guarantee; their intervals may be wider.

@@ -1,21 +1,26 @@
 """Reads a table of stored summaries: any table with the columns that `summaries` writes, here or on Spark."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from aomg.core.keyed import SUMMARY as SUMMARY_KIND
 from aomg.errors import InputError
 from aomg.query import Query
+from aomg.tables.checksums import COLUMNS, verified
 from aomg.tables.columns import SUMMARY
 from aomg.tables.events import names_in
 from aomg.tables.keys import key_ids, plain_type
-from aomg.tables.rows import binary_buffers, content_table
+from aomg.tables.parquet_files import listing, read_parquet
+from aomg.tables.rows import content_table
 from aomg.tables.source import open_source
+
+_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -30,14 +35,17 @@ class StoredTable:
     @classmethod
     def of(cls, summaries: Any, query: Query, by: Sequence[str] | str | None) -> "StoredTable":
         """Check that these are summaries and have the key columns."""
+        if isinstance(summaries, str | os.PathLike):
+            summaries = _read(Path(summaries))
         source = open_source(summaries, None)
         schema = source.schema
         refuse_no_summaries(schema.names, "aomg.summaries(...)")
         keys = [name for name in schema.names if name not in SUMMARY]
         names = chosen_keys(keys, by)
         span = schema.field("sub_window").type
-        kind = span.field("start").type if pa.types.is_struct(span) and span.get_field_index("start") >= 0 else span
-        if not (pa.types.is_struct(span) and (pa.types.is_integer(kind) or pa.types.is_timestamp(kind))):
+        is_span = pa.types.is_struct(span) and min(map(span.get_field_index, ("start", "end"))) >= 0
+        kind = span.field("start").type if is_span else span
+        if not (is_span and (pa.types.is_integer(kind) or pa.types.is_timestamp(kind))):
             raise InputError(
                 f"column 'sub_window' is {span}, but summaries have a struct of start and end there; store the table "
                 "as it is, for example as Parquet"
@@ -46,9 +54,29 @@ class StoredTable:
         types = tuple(plain_type(name, schema.field(name).type) for name in names)
         time_type = pa.int64() if query.counted else pa.timestamp("us", kind.tz)
         table = pa.concat_tables([schema.empty_table(), *source.tables])
-        dropped = [table[name] for name in keys if name not in names]
-        columns = [table[name].cast(kind) for name, kind in zip(names, types, strict=True)]
-        return cls(_content(table, columns, dropped, query, time_type), tuple(names), types, time_type)
+        dropped = {name: table[name] for name in keys if name not in names}
+        columns = {name: table[name].cast(kind) for name, kind in zip(names, types, strict=True)}
+        return cls(_content(table, columns, dropped, time_type), tuple(names), types, time_type)
+
+
+def _read(place: Path) -> pa.Table:
+    """The rows of a Parquet file of summaries, or of all files in a folder; each is verified."""
+    for _ in range(_TRIES):
+        try:
+            files = [place / name for name in sorted(listing(place)) if _is_table(name)] if place.is_dir() else [place]
+            if not files:
+                raise InputError(f"{place} has no Parquet files; name a file, or the folder of one query's summaries")
+            return pa.concat_tables([read_parquet(file) for file in files], promote_options="default")
+        except FileNotFoundError as error:
+            if not place.exists():
+                raise InputError(f"there is no file and no folder {place}") from error
+        except pa.ArrowException as error:
+            raise InputError(f"the files in {place} have different columns: {error}; read them one by one") from error
+    raise InputError(f"files in {place} kept disappearing while they were read; try again")
+
+
+def _is_table(name: str) -> bool:
+    return name.endswith(".parquet") and not name.startswith((".", "_"))
 
 
 def refuse_no_summaries(names: Sequence[str], writer: str) -> None:
@@ -86,15 +114,14 @@ def chosen_keys(keys: Sequence[str], by: Sequence[str] | str | None) -> list[str
 
 
 def _content(
-    table: pa.Table, columns: list[pa.ChunkedArray], dropped: list[pa.ChunkedArray], query: Query, time: pa.DataType
+    table: pa.Table, columns: dict[str, pa.ChunkedArray], dropped: dict[str, pa.ChunkedArray], time: pa.DataType
 ) -> pa.Table:
-    starts = pc.struct_field(table["sub_window"], "start").cast(time).cast(pa.int64())
-    if starts.null_count or table["summary"].null_count or table["query"].null_count:
-        raise InputError("some summaries have a null sub_window, summary or query; drop these rows first")
-    numbers = np.asarray(starts) // query.period  # exact: a sub-window starts at a multiple
-    ids, keys = key_ids(columns, table.num_rows)
-    summaries = table["summary"].cast(pa.large_binary())
-    content = content_table(keys, ids, numbers, SUMMARY_KIND, *binary_buffers(summaries))
-    for i, column in enumerate(dropped):
+    """The summaries, verified and without their checksums."""
+    spans = {name: pc.struct_field(table["sub_window"], name).cast(time).cast(pa.int64()) for name in ("start", "end")}
+    rows = pa.table({name: spans[name] if name in spans else table[name] for name in COLUMNS})
+    numbers, offsets, data = verified(rows, {**columns, **dropped})
+    ids, keys = key_ids(list(columns.values()), table.num_rows)
+    content = content_table(keys, ids, numbers, SUMMARY_KIND, offsets, data)
+    for i, column in enumerate(dropped.values()):
         content = content.append_column(f"dropped{i}", column)
     return content.append_column("written_by", table["query"].cast(pa.string()))

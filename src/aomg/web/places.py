@@ -5,13 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from aomg.errors import AomgError
+from aomg.errors import AomgError, DamagedFileError
 from aomg.monitor.config.model import Config, SinkConfig
 from aomg.monitor.sinks.result_folder import days
 from aomg.monitor.sinks.result_rows import SCHEMA
+from aomg.tables.parquet_files import open_parquet
 
 _CONFIGURATIONS = (".yaml", ".yml")
 
@@ -97,8 +95,8 @@ def _check_folder(folder: Path) -> None:
         raise PlaceError(f"{folder} is not a folder of results: it has no day=... folders{_suggestion(inside)}")
     for file in (file for day in reversed(day_folders) for file in (folder / f"day={day}").glob("[!._]*.parquet")):
         try:
-            columns = pq.read_schema(file).names
-        except (OSError, pa.ArrowException):
+            columns = open_parquet(file).schema_arrow.names
+        except (OSError, DamagedFileError):
             continue  # the page reports the file, and reads the others
         missing = [name for name in SCHEMA.names if name not in columns]
         if missing:

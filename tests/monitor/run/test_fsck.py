@@ -46,8 +46,9 @@ def damage_a_digit_of_results(folder):
 
 
 def lose_results(folder):
-    stored(folder)[1].unlink()
-    return stored(folder)[0].with_name("batch-0000000001.parquet")
+    file = stored(folder)[1]
+    file.unlink()
+    return file
 
 
 def damage_counts(folder):

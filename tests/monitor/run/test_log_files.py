@@ -9,7 +9,7 @@ import pytest
 
 from aomg.monitor.run import log_files
 from aomg.monitor.run.log_files import BoundedLog
-from aomg.monitor.run.monitor import _errors_to
+from aomg.monitor.run.spark_log import errors_to
 
 LINE = "{:07} a line of Spark's log\n"
 WRITER = (
@@ -44,7 +44,7 @@ def test_a_program_that_keeps_its_standard_error_open_is_bounded(tmp_path, monke
     monkeypatch.setattr(log_files, "_CHECK_SECONDS", 0.01)
     file = tmp_path / "spark.log"
     with BoundedLog(file, 200_000).watching():
-        with _errors_to(file):
+        with errors_to(file):
             process = subprocess.Popen([sys.executable, "-c", WRITER, "100000"])
         largest = 0
         for _ in range(6_000):

@@ -11,6 +11,9 @@ from samples import MINUTE, NOON, alert, quick_disk, record_of
 from state_folders import Frame, contents, rows_of, run, source_file, started, stored
 
 from aomg.errors import StateError
+from aomg.monitor.run.fsck import check_folder
+from aomg.monitor.sinks import small_files
+from aomg.monitor.sinks.compaction import compact
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 DAY = 24 * 60 * MINUTE
@@ -167,6 +170,36 @@ def test_old_days_may_be_removed(tmp_path):
     started(tmp_path).notifier.close(0)
     shutil.rmtree(days[3])
     refused(tmp_path, rf"{days[3].name}/.* is missing")
+
+
+def test_joined_files_take_the_place_of_their_parts(tmp_path):
+    """Whoever joins them: a monitor between two entries, or `aomg compact`, which does not know the journal."""
+    run(tmp_path, 6)
+    (day,) = {file.parent for file in stored(tmp_path)}
+    assert compact(tmp_path / "results", day.name.removeprefix("day=")).files == 5
+    monitor = started(tmp_path)
+    names = set(monitor.journal.files[str(tmp_path / "results")])
+    assert names == {str(file.relative_to(tmp_path / "results")) for file in stored(tmp_path)} and len(names) == 2
+    monitor.notifier.close(0)
+    joined = next(file for file in stored(tmp_path) if file.name.startswith("compacted"))
+    assert check_folder(tmp_path / "state").sound
+    content = bytearray(joined.read_bytes())
+    content[100] ^= 4
+    joined.write_bytes(content)
+    refused(tmp_path, r"batch-0000000000\..*is missing \(5 files in all\)")
+
+
+def test_a_monitor_joins_its_small_files_and_the_journal_follows(tmp_path, monkeypatch):
+    monkeypatch.setattr(small_files, "MOST_FILES", 4)
+    monkeypatch.setattr(small_files, "APART", 2)
+    run(tmp_path, 23)
+    files = stored(tmp_path)
+    assert len(files) < 15 and any(file.name.startswith("compacted") for file in files)
+    monitor = started(tmp_path)
+    names = set(monitor.journal.files[str(tmp_path / "results")])
+    assert names == {str(file.relative_to(tmp_path / "results")) for file in files}
+    monitor.notifier.close(0)
+    assert check_folder(tmp_path / "state").sound
 
 
 def test_results_that_are_all_gone_are_refused(tmp_path):

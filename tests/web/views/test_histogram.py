@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 from aomg import Query
 from aomg.core.keyed import TALLY, KeyedWindows, KeyRows
 from aomg.core.tally import tally
+from aomg.monitor.sinks import small_files
 from aomg.monitor.sinks.summaries import SummarySink
+from aomg.tables.checksums import summary_column
+from aomg.tables.parquet_files import name_without
 from aomg.web.parameters import NotFound
 from aomg.web.views import histogram
 from aomg.web.views.histogram import Histograms
@@ -32,20 +35,22 @@ STREAM = "3f9a00112233"
 keyed_of = lru_cache(KeyedWindows)
 
 
-def record_of(values: np.ndarray, query: Query = QUERY) -> bytes:
+def record_of(values: np.ndarray, query: Query = QUERY, number: int = 0) -> bytes:
     """A sub-window's summary, as the stream writes it."""
     keyed = keyed_of(query)
     tallies = tally(keyed.sliding, np.zeros(values.size, np.int64), values)
     nothing = np.zeros(1, np.int64)
-    rows = KeyRows(nothing, nothing, nothing + TALLY, nothing, tallies.offsets, tallies.data)
-    return keyed.slide(rows, nothing, nothing, answering=False).summaries.data.tobytes()
+    rows = KeyRows(nothing, nothing + number, nothing + TALLY, nothing, tallies.offsets, tallies.data)
+    closed = keyed.slide(rows, nothing + number, nothing + number + 1, answering=False).summaries
+    return summary_column(closed.offsets, closed.data, query.text())[0].as_py()
 
 
 def row(key: tuple, number: int, values: np.ndarray, query: str = "inbound", requested: Query = QUERY) -> dict:
     start = NOON + number * PERIOD
     built = {"query": query, "labels": list(key), "start": start, "end": start + PERIOD, "count": values.size}
     built |= {"min": float(values.min()), "max": float(values.max())}
-    return built | {"summary": record_of(values, requested), "written_by": requested.text()}
+    summary = record_of(values, requested, start // PERIOD)
+    return built | {"summary": summary, "written_by": requested.text()}
 
 
 def table(rows: list[dict]) -> pa.Table:
@@ -140,7 +145,7 @@ def test_only_the_files_of_the_window_are_read(tmp_path):
     nothing = mock.Mock(side_effect=lambda file, key: read.append(file.name) or iter(()))
     with mock.patch.object(histogram, "_parts_of", nothing), pytest.raises(NotFound):
         histograms.of("inbound", {"podset": "1"}, NOON + 40 * PERIOD, NOON + 44 * PERIOD)
-    assert sorted(set(read)) == [f"batch-{STREAM}-{n:010d}.parquet" for n in range(40, 44)]
+    assert sorted(map(name_without, set(read))) == [f"batch-{STREAM}-{n:010d}.parquet" for n in range(40, 44)]
     footers = mock.Mock(side_effect=histogram._span_of)
     with mock.patch.object(histogram, "_span_of", footers):
         Histograms(tmp_path).of("inbound", {"podset": "1"}, NOON + 40 * PERIOD, NOON + 44 * PERIOD)
@@ -193,9 +198,61 @@ def test_a_damaged_file_and_a_query_without_a_guarantee_say_so(tmp_path):
     with pytest.raises(NotFound, match="without a guarantee") as answer:
         histograms.of("inbound", {"podset": "1"}, NOON, NOON + PERIOD)
     assert answer.value.what_to_do == "add a guarantee"
-    (tmp_path / "inbound" / f"batch-{STREAM}-{0:010d}.parquet").write_bytes(b"no parquet")
-    with pytest.raises(NotFound):
+    file = next((tmp_path / "inbound").iterdir())
+    file.write_bytes(b"no parquet")
+    with pytest.raises(NotFound, match=f"{file.name} cannot be read") as answer:
         histograms.of("inbound", {"podset": "1"}, NOON, NOON + PERIOD)
+    assert answer.value.what_to_do.startswith("restore the file from a backup, or move it away")
+
+
+def test_a_damaged_file_is_refused_only_where_it_may_hold_a_part_of_the_window(tmp_path):
+    """Wherever the damaged file is, and whether it is met first or last in the search for the window."""
+    stored(tmp_path, {n: [row(("1",), n, values_of(n))] for n in range(15)})
+    files = sorted((tmp_path / "inbound").iterdir())
+    for damaged, file in enumerate(files):
+        content = file.read_bytes()
+        file.write_bytes(content[:-9] + b"!" + content[-8:])
+        histograms = Histograms(tmp_path)
+        for number in range(14):
+            window = ("inbound", {"podset": "1"}, NOON + number * PERIOD, NOON + (number + 2) * PERIOD)
+            if damaged in (number, number + 1):
+                for count in (None, 100):
+                    with pytest.raises(NotFound, match="cannot be read"):
+                        histograms.of(*window, count)
+            else:
+                assert histograms.of(*window, 100)["count"] == 100
+                if damaged not in (number - 1, number + 2):
+                    assert histograms.of(*window)["count"] == 100
+        file.write_bytes(content)
+
+
+def test_a_damaged_summary_is_refused_and_one_without_a_checksum_is_read(tmp_path):
+    """The file agrees with its digest: the summary was damaged before it was written."""
+    one = row(("1",), 0, values_of(1))
+    flipped = bytes([*one["summary"][:40], one["summary"][40] ^ 8, *one["summary"][41:]])
+    window = ("inbound", {"podset": "1"}, NOON, NOON + PERIOD)
+    with pytest.raises(NotFound, match="of podset='1' is damaged: its checksum is wrong") as answer:
+        stored(tmp_path / "a", {0: [one | {"summary": flipped}]}).of(*window)
+    assert answer.value.what_to_do.startswith("remove that row or file")
+    old = stored(tmp_path / "b", {0: [one | {"summary": one["summary"][:-4]}]})
+    assert old.of(*window) == stored(tmp_path / "c", {0: [one]}).of(*window)
+
+
+def test_files_that_are_joined_meanwhile_are_read_where_they_are_now(tmp_path):
+    histograms = stored(tmp_path, {n: [row(("1",), n, values_of(n))] for n in range(40)})
+    window = ("inbound", {"podset": "1"}, NOON, NOON + 4 * PERIOD)
+    real, sink = histogram._parts_of, SummarySink(tmp_path, NAMES, STREAM)
+
+    def joining(file, key):
+        with mock.patch.multiple(small_files, MOST_FILES=10):
+            sink.write(40, table([row(("1",), 40, values_of(40))]))
+            sink.tidy()
+        return real(file, key)
+
+    with mock.patch.object(histogram, "_parts_of", joining):
+        assert histograms.of(*window, 200)["count"] == 200
+    assert any(file.name.startswith("compacted-") for file in (tmp_path / "inbound").iterdir())
+    assert Histograms(tmp_path).of(*window, 200) == histograms.of(*window, 200)
 
 
 @pytest.mark.parametrize("name", ["../inbound", "..", "", "a/b", "/etc"])

@@ -3,6 +3,7 @@
 A file imports only from those above it in this list, so that there are no cycles::
 
     registers  sortable  lanes          names of words, sortable keys, vectors of counts
+    checksums                           CRC-32 of stored summaries
     varints    heads                    numbers <-> bytes, the head of a summary
     codes      arrivals                 value <-> code, event -> sub-window by its time
     ranks      rows      counting       rank of a quantile, rows of counts <-> bytes, Level 1 counts

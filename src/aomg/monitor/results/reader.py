@@ -1,6 +1,7 @@
 """Reads stored results, filtered by query, labels and time."""
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,13 +11,15 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from aomg.durations import duration_text, microseconds
-from aomg.errors import AomgError
-from aomg.monitor.sinks.result_folder import days
+from aomg.errors import AomgError, DamagedFileError
+from aomg.monitor.sinks.result_folder import days, parquet_files
 from aomg.monitor.sinks.result_rows import SCHEMA, codes, labels_key, with_current_methods
 from aomg.suggestions import there_are
+from aomg.tables.parquet_files import open_source, parquet_format, read_parquet
 from aomg.times import day_text
 
-_TRIES = 5
+_TRIES, _WAIT = 5, 0.02
+_MOST_FILES, _MOST_BYTES = 500, 1 << 26
 
 
 class ResultsError(AomgError, ValueError):
@@ -81,18 +84,44 @@ def _rows(folder: Path, chosen: list[str], wanted: ds.Expression | None, columns
     """Rows of some days. If a file vanishes because it was compacted, all are read again."""
     for left in reversed(range(_TRIES)):
         try:
-            files = [str(f) for day in chosen for f in sorted((folder / f"day={day}").glob("[!._]*.parquet"))]
-            if not files:
-                return SCHEMA.empty_table().select(columns or SCHEMA.names)
-            dataset = ds.dataset(files, schema=SCHEMA, format="parquet")
-            rows = dataset.to_table(columns=columns or SCHEMA.names, filter=wanted)
+            files = [file for day in chosen for file in parquet_files(folder / f"day={day}")]
+            parts = [SCHEMA.empty_table().select(columns or SCHEMA.names)]
+            parts += [part.to_table(columns=columns or SCHEMA.names, filter=wanted) for part in _verified(files)]
+            rows = pa.concat_tables(parts)
             return with_current_methods(rows) if "estimates" in rows.column_names else rows
         except FileNotFoundError:
             if not left:
                 raise ResultsError(f"files in {folder} kept disappearing while they were read; try again") from None
+            time.sleep(_WAIT)
+        except DamagedFileError as error:
+            raise ResultsError(str(error)) from error
         except (OSError, pa.ArrowException) as error:
-            raise ResultsError(f"results in {folder} cannot be read ({error}); move the damaged file away") from error
+            raise ResultsError(_unreadable(folder, files, error)) from error
     raise AssertionError("unreachable")
+
+
+def _verified(files: list[Path]) -> Iterator[ds.FileSystemDataset]:
+    """Datasets of files whose digests were verified, some megabytes at a time. Raises DamagedFileError."""
+    kind, fragments, size = parquet_format(), [], 0
+    for file in files:
+        source = open_source(file)
+        size += source.size()
+        fragments.append(kind.make_fragment(source))
+        if len(fragments) == _MOST_FILES or size > _MOST_BYTES or file == files[-1]:
+            yield ds.FileSystemDataset(fragments, SCHEMA, kind)
+            fragments, size = [], 0
+
+
+def _unreadable(folder: Path, files: list[Path], error: Exception) -> str:
+    """Return why files cannot be read; names the first one that is damaged."""
+    for file in files:
+        try:
+            read_parquet(file)
+        except DamagedFileError as damage:
+            return str(damage)
+        except OSError:
+            continue
+    return f"results in {folder} cannot be read ({error}); move the damaged file away"
 
 
 def _newest(folder: Path, stored_days: list[str], query: str | None) -> int | None:

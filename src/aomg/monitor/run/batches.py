@@ -28,7 +28,7 @@ from aomg.monitor.journal.entry import Entry, SourceRead
 from aomg.monitor.journal.journal import Journal
 from aomg.monitor.rules.rows import NO_QUERY, windows_of
 from aomg.monitor.run.progress import Progress, Watcher
-from aomg.monitor.sinks.base import Sink
+from aomg.monitor.sinks.base import Sink, TidySink
 from aomg.monitor.sinks.headroom import HeadroomFile
 from aomg.monitor.sinks.quarantine import Quarantine, RefusedRow, refused_in
 from aomg.monitor.sinks.result_rows import codes, labels_key, stored
@@ -114,6 +114,7 @@ class Batches:
             # summaries first: once a window is visible, its histogram can be read
             parts = ((self.summaries, summaries), (self.results, results), (self.alerts, alerts))
             written = [sink.write(batch, rows) for sinks, rows in parts for sink in sinks]
+            written += [sink.tidy() for sink in (*self.summaries, *self.results) if isinstance(sink, TidySink)]
             self.headrooms.put(self.judge.headrooms({query: rows[-1:] for query, rows in windows.items()}))
             entry = self.journal.put(
                 Entry(

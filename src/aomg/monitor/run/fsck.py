@@ -18,7 +18,7 @@ from aomg.monitor.journal.checkpoint import Checkpoint
 from aomg.monitor.journal.entry import Entry
 from aomg.monitor.journal.journal import FOLDER, KEEP, Journal, all_entries, entry_file
 from aomg.monitor.journal.stream import FILE, stored_stream
-from aomg.monitor.run.state_check import checkpoint_problems, compare_files
+from aomg.monitor.run.state_check import accept_joined, checkpoint_problems, compare_files
 from aomg.monitor.sinks.quarantine import Quarantine
 
 _ANEW = "use a new state folder and new folders for the sinks"
@@ -143,6 +143,7 @@ class _StateFolder:
         for place, files in journal.files.items():
             folder = Path(place)
             self._looked_at.append(f"{len(files)} files in {folder}")
+            accept_joined(folder, files)
             report = compare_files(folder, files, content=True)
             for name in (*report.missing, *report.damaged):
                 lost.append(str(folder / name))

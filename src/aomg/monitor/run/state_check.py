@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from aomg.errors import StateError
+from aomg.errors import DamagedFileError, StateError
 from aomg.monitor.config.model import Config
 from aomg.monitor.journal.checkpoint import Checkpoint
-from aomg.monitor.journal.digests import digest_of
 from aomg.monitor.journal.entry import StoredFile
 from aomg.monitor.journal.journal import FOLDER, Journal
-from aomg.monitor.sinks.result_folder import newest
+from aomg.monitor.sinks.joined_files import joined_parts
+from aomg.monitor.sinks.result_folder import batches_in, newest
+from aomg.monitor.sinks.summary_folder import batches_of
+from aomg.tables.parquet_files import digest_in, digest_of
 
 _ANEW = "or use a new state folder and new folders for the sinks"
 
@@ -48,6 +50,7 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
     for place, files in list(journal.files.items()):
         if place not in configured:
             continue
+        accept_joined(Path(place), files)
         report = compare_files(Path(place), files)
         for names, what in ((report.missing, "is missing"), (report.damaged, "is damaged")):
             if names:
@@ -104,6 +107,47 @@ def compare_files(folder: Path, files: Mapping[str, StoredFile], content: bool =
         report.retired += [name for names in parts[:oldest] for name in names]
         report.missing += sorted(gone.intersection(name for names in parts[oldest:] for name in names))
     return report
+
+
+def accept_joined(folder: Path, files: dict[str, StoredFile]) -> None:
+    """Put joined files in the place of those that they were made of.
+
+    `aomg compact` joins files without the journal, and a monitor that is killed may have joined some since its last
+    entry. A joined file is verified, and lists its parts.
+    """
+    gone = {name for name in files if not (folder / name).exists()}
+    for place in sorted({_folder_of(name) for name in gone}):
+        for path in sorted((folder / place).glob("compacted-*.parquet")):
+            name = f"{place}/{path.name}"
+            if name in files:
+                continue
+            try:
+                parts = joined_parts(path)
+            except (DamagedFileError, OSError):
+                continue  # its parts stay missing
+            names = {f"{place}/{part.name}" for part in parts}
+            replaced = {part for part in gone if part in names or _is_within(part, name)}
+            if replaced:
+                rows, digest = sum(part.rows for part in parts), digest_in(path.name) or digest_of(path.read_bytes())
+                files[name] = StoredFile(name, path.stat().st_size, rows, digest)
+                for part in replaced:
+                    del files[part]
+                gone -= replaced
+
+
+def _is_within(part: str, joined: str) -> bool:
+    """Whether a file that was joined itself has no other batches than a joined one of its folder."""
+    inner, outer = (_span(Path(name).name) for name in (part, joined))
+    same = _folder_of(part) == _folder_of(joined) and Path(part).name.startswith("compacted-")
+    return same and inner is not None and outer is not None and outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _span(name: str) -> tuple[int, int] | None:
+    """The first and the last batch of a file of results or of summaries."""
+    if (span := batches_in(name)) is not None:
+        return span
+    found = batches_of(name)
+    return None if found is None else (found.first, found.last)
 
 
 def _by_age(files: Mapping[str, StoredFile]) -> list[list[list[str]]]:

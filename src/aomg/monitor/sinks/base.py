@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 from rich.console import Console
@@ -21,6 +21,14 @@ class Sink(Protocol):
 
     def write(self, batch: int, rows: pa.Table | Sequence[Alert], /) -> Written | None:
         """Store a whole batch on the disk. Returns its files, for the journal, if there are any."""
+
+
+@runtime_checkable
+class TidySink(Protocol):
+    """A sink whose small files are joined while the monitor runs."""
+
+    def tidy(self) -> Written | None:
+        """Do a bounded piece of work between batches: about a second at most. Never fails. Returns what it joined."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""The Parquet sink of results, partitioned by day: `day=2026-11-16/batch-0000000123.parquet`.
+"""The Parquet sink of results, partitioned by day: `day=2026-11-16/batch-0000000123.3f9a5c7e01234567.parquet`.
 
 The day is that of the window's end, in UTC. Spark, `pyarrow.dataset` and DuckDB (`results/day=*/*.parquet` with
 hive_partitioning) can read the folder while it is written to. A file never changes, unless its batch is repeated: then
-a file with the same bytes replaces it.
+a file with the same bytes replaces it. The end of a file's name is its digest (aomg.tables.parquet_files).
 """
 
 import re
@@ -15,15 +15,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from aomg.errors import DamagedFileError
 from aomg.monitor.atomic_files import SinkError, flush_folder, put, reason
 from aomg.monitor.config import values
 from aomg.monitor.config.model import SinkConfig
 from aomg.monitor.config.schema import key
-from aomg.monitor.journal.digests import digest_of
 from aomg.monitor.journal.entry import StoredFile, Written
 from aomg.monitor.sinks.base import SinkContext
-from aomg.monitor.sinks.result_folder import alone, compacted_with, days, file_name, is_compacted, newest, sweep
+from aomg.monitor.sinks.joined_files import JoinedPart, joined_notes, joined_parts
+from aomg.monitor.sinks.result_folder import (
+    alone,
+    batches_in,
+    compacted_name,
+    current,
+    days,
+    file_name,
+    files_with,
+    is_compacted,
+    newest,
+    sweep,
+)
 from aomg.monitor.sinks.result_rows import SCHEMA, LabelNames, codes, stored
+from aomg.monitor.sinks.small_files import BatchFile, SmallFiles
+from aomg.tables.parquet_files import digest_of, parquet_bytes, read_parquet
 from aomg.times import DAY, day_text
 
 _STREAM = "_stream"
@@ -49,8 +63,8 @@ class ParquetSink:
     """Writes a file for each batch and day.
 
     A batch costs a few milliseconds for each day in which its windows end: one, or two around midnight. All its files
-    are written under hidden names first, then renamed. `compact` (compaction.py) joins the files of past days; the
-    sink replaces a repeated batch in joined files too.
+    are written under hidden names first, then renamed. `tidy` joins small files (small_files.py), and `compact`
+    (compaction.py) those of a whole day; the sink replaces a repeated batch in joined files too.
 
     With a `stream`, the folder of another stream is refused: their batches would replace each other.
     """
@@ -65,6 +79,10 @@ class ParquetSink:
             self._last = newest(folder)
             if stream is not None:
                 self._claim(stream)
+        self._small = SmallFiles(folder, batch_files, compacted_name, SCHEMA)
+        self._days = days(folder)
+        for day in self._days:
+            self._small.add(self._day_folder(day), is_complete=day != self._days[-1])
 
     def _claim(self, stream: str) -> None:
         mark = self._folder / _STREAM
@@ -86,36 +104,60 @@ class ParquetSink:
 
     def write(self, batch: int, table: pa.Table) -> Written:
         """Store the results of a batch, and replace what it stored before. A failure leaves no half-written file."""
-        rows = stored(batch, table, self._label_names)
+        parts = dict(by_day(stored(batch, table, self._label_names)))
         with alone(self._folder):
-            wanted = {self._folder / f"day={day}" / file_name(batch): part for day, part in by_day(rows)}
-            repeated = batch <= self._last
-            stale = list(self._stored(batch)) if repeated else []
-            tables = {}
-            for file, part in wanted.items():
-                joined = compacted_with(file.parent, batch) if repeated else None
-                tables[joined or file] = _without(joined, batch, part) if joined else part
-            for file in stale:
-                if file.parent / file_name(batch) not in wanted and is_compacted(file):
-                    tables[file] = _without(file, batch, SCHEMA.empty_table())
-            contents = {file: content(rows) for file, rows in tables.items()}
+            stale = self._stored(batch) if batch <= self._last else []
+            contents: dict[Path, bytes] = {}
+            unchanged: set[Path] = set()
+            for file in current(filter(is_compacted, stale)):
+                content = _replaced(file, batch, parts.pop(_day_of(file), SCHEMA.empty_table()))
+                if content is None:
+                    unchanged.add(file)
+                else:
+                    contents[_renamed(file, content)] = content
+            for day, rows in parts.items():
+                content = parquet_bytes(rows)
+                contents[self._day_folder(day) / file_name(batch, content)] = content
             put_all(contents)
             for file in stale:
-                if file not in contents:
+                if file not in contents and file not in unchanged:
                     _remove(file)
             self._last = max(batch, self._last)
-            files = (stored_file(self._folder, file, contents[file], len(rows)) for file, rows in tables.items())
-            replaced = (str(file.relative_to(self._folder)) for file in stale if file not in contents)
-            return Written(self._folder, tuple(files), tuple(replaced))
+            files = (stored_file(self._folder, file, content) for file, content in contents.items())
+            removed = (file for file in stale if file not in contents and file not in unchanged)
+            written = Written(
+                self._folder, tuple(files), tuple(str(file.relative_to(self._folder)) for file in removed)
+            )
+        self._note_days({_day_of(file) for file in contents})
+        return written
 
-    def _stored(self, batch: int) -> Iterator[Path]:
-        """The files that hold rows of a batch."""
-        for day in days(self._folder):
-            folder = self._folder / f"day={day}"
-            if (folder / file_name(batch)).exists():
-                yield folder / file_name(batch)
-            if (joined := compacted_with(folder, batch)) is not None:
-                yield joined
+    def tidy(self) -> Written | None:
+        """Join old small files, a hundred at most; takes about a second at most. Call it between batches."""
+        return self._small.tidy(self._last)
+
+    def _note_days(self, written: set[str]) -> None:
+        """Note which days may have files to join: those that were written to, and the newest one when it ends."""
+        before = self._days[-1:]
+        self._days = sorted({*before, *written}, key=lambda day: (len(day), day))
+        for day in self._days if written.difference(before) else written:
+            self._small.add(self._day_folder(day), is_complete=day != self._days[-1])
+
+    def _day_folder(self, day: str) -> Path:
+        return self._folder / f"day={day}"
+
+    def _stored(self, batch: int) -> list[Path]:
+        """The files that may have rows of a batch."""
+        return [file for day in days(self._folder) for file in files_with(self._day_folder(day), batch)]
+
+
+def batch_files(day_folder: Path) -> list[BatchFile]:
+    """The files of a day that the sink wrote."""
+    spans = ((batches_in(path.name), path) for path in day_folder.iterdir())
+    return [BatchFile(*span, path) for span, path in spans if span is not None]
+
+
+def _day_of(file: Path) -> str:
+    return file.parent.name.removeprefix("day=")
 
 
 def by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
@@ -125,16 +167,9 @@ def by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         yield day_text(int(day) * DAY), rows.filter(pa.array(number == day))
 
 
-def content(rows: pa.Table) -> bytes:
-    """The bytes of a Parquet file: the same for the same rows."""
-    buffer = pa.BufferOutputStream()
-    with pq.ParquetWriter(buffer, rows.schema, compression="zstd", compression_level=1) as writer:
-        writer.write_table(rows.combine_chunks())
-    return bytes(buffer.getvalue())
-
-
-def stored_file(folder: Path, file: Path, content: bytes, rows: int) -> StoredFile:
+def stored_file(folder: Path, file: Path, content: bytes) -> StoredFile:
     """What the journal keeps of a file in a sink's folder."""
+    rows = pq.read_metadata(pa.BufferReader(content)).num_rows
     return StoredFile(str(file.relative_to(folder)), len(content), rows, digest_of(content))
 
 
@@ -157,13 +192,34 @@ def put_all(contents: dict[Path, bytes]) -> None:
             partial.unlink(missing_ok=True)
 
 
-def _without(file: Path, batch: int, instead: pa.Table) -> pa.Table:
-    """The rows of a compacted file, with those of one batch replaced."""
+def _replaced(file: Path, batch: int, rows: pa.Table) -> bytes | None:
+    """The bytes of a compacted file in which the rows of one batch are replaced; None if it has these rows already.
+
+    Its list of joined files then has the file that the batch would have written alone.
+    """
     try:
-        rows = pq.ParquetFile(file).read()
-    except (OSError, pa.ArrowException) as error:
-        raise SinkError(f"{file} is damaged; move it away (its results are lost)") from error
-    return pa.concat_tables([rows.filter(pc.not_equal(rows["batch"], batch)), instead])
+        whole, parts = read_parquet(file), joined_parts(file)
+    except (DamagedFileError, OSError) as error:
+        raise SinkError(str(error)) from error
+    is_other = pc.not_equal(whole["batch"], batch)
+    others, before = whole.filter(is_other), whole.filter(pc.invert(is_other))
+    if before.cast(SCHEMA).combine_chunks().equals(rows.combine_chunks()):
+        return None
+    kept = [part for part in parts if batches_in(part.name) != (batch, batch)]
+    surplus = sum(part.rows for part in kept) - len(others)  # an earlier version joined files without a list
+    for i, part in enumerate(kept):
+        first, last = batches_in(part.name) or (0, -1)
+        if surplus and first <= batch <= last:
+            kept[i], surplus = part._replace(rows=part.rows - surplus), 0
+    if len(rows):
+        kept.append(JoinedPart(file_name(batch, parquet_bytes(rows)), len(rows)))
+    return parquet_bytes(pa.concat_tables([others, rows]), joined_notes(kept))
+
+
+def _renamed(file: Path, content: bytes) -> Path:
+    """A compacted file with other content."""
+    first, last = batches_in(file.name) or (0, -1)
+    return file.with_name(compacted_name(first, last, digest_of(content)))
 
 
 def _remove(file: Path) -> None:

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aomg.monitor.sinks.result_folder import batches_in
+from aomg.tables.parquet_files import listing, name_without
 from aomg.times import DAY, time_of
 
 _SETTLED = 2_000_000_000  # nanoseconds after which a folder's modification time reflects every change
 _PREFIX = "day="
 
 Name = tuple[int, str]
-"""The day that a file is in, as the microseconds of its midnight, and the file's name."""
+"""The day that a file is in, as the microseconds of its midnight, and the file's name without its digest."""
 Identity = tuple[int, int, int]
 """Size, modification time and inode: a file that replaces another one has a different identity."""
 
@@ -29,7 +30,7 @@ class ResultFile(NamedTuple):
     @property
     def name(self) -> Name:
         """Its name; a file that replaces it has the same."""
-        return self.day, self.path.name
+        return self.day, name_without(self.path.name)
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -104,16 +105,17 @@ class Listing:
 
 
 def _files_in(day: int, folder: Path) -> dict[Name, ResultFile]:
-    files = {}
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            span = batches_in(entry.name)
-            if span is None:
-                continue
-            try:
-                status = entry.stat()
-            except FileNotFoundError:
-                continue
-            identity = (status.st_size, status.st_mtime_ns, status.st_ino)
-            files[day, entry.name] = ResultFile(day, span[1], span[0], Path(entry.path), identity)
+    files: dict[Name, ResultFile] = {}
+    for name in listing(folder):
+        span = batches_in(name)
+        if span is None:
+            continue
+        try:
+            status = (folder / name).stat()
+        except FileNotFoundError:
+            continue
+        identity = (status.st_size, status.st_mtime_ns, status.st_ino)
+        file = ResultFile(day, span[1], span[0], folder / name, identity)
+        if file.name not in files or files[file.name].identity[1] < status.st_mtime_ns:  # it replaces the other one
+            files[file.name] = file
     return files

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aomg.monitor.sinks.result_rows import SCHEMA
+from aomg.tables.parquet_files import open_parquet
 
 _REPEATED = ["query", "estimates.list.element.name", "estimates.list.element.method"]
 """Columns of few, often repeated texts: dictionary-encoded, they are read in half the time."""
@@ -25,11 +26,11 @@ def tables(file: Path, most_rows: int, floor: Callable[[], int | None]) -> Itera
     """Yield the rows of a file in tables of at most `most_rows`, the last written first; at least one table.
 
     Skips row groups without a window that ends after `floor`. The file stays open until the last table is read, so that
-    it can be read to its end even if it is removed meanwhile. Raises OSError, ArrowException or KeyError for files that
-    are damaged or hold something else; invalid UTF-8 is detected too.
+    it can be read to its end even if it is removed meanwhile. Raises DamagedFileError, OSError, ArrowException or
+    KeyError for files that are damaged or hold something else; invalid UTF-8 is detected too.
     """
     any_rows = False
-    with pq.ParquetFile(file, read_dictionary=_REPEATED) as parquet:
+    with open_parquet(file, read_dictionary=_REPEATED) as parquet:
         metadata = parquet.metadata
         for group in reversed(range(metadata.num_row_groups)):
             newest = _newest_end(metadata.row_group(group))

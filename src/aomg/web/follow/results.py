@@ -1,10 +1,11 @@
 """Follows a folder of results: reads the newest rows first, then older ones, then new files.
 
 The history equals what reading all files would give, as far back as it reaches. A file that a repeated batch replaced
-is read again, and its old rows are dropped. A compacted file is not read again if it has as many rows as the files that
-it was merged from. If a file is removed, and was not compacted, its rows are dropped; while the whole folder is
-missing, all rows stay. A file that cannot be read, or whose rows are invalid, is a problem until it can be read; all
-other files are read meanwhile.
+is read again, and its old rows are dropped. A compacted file is not read again if it was joined from the files that
+were read: it lists their names, which have digests. One of an earlier version is not if it has as many rows as they.
+If a file is removed, and was not compacted, its rows are dropped; while the whole folder is missing, all rows stay. A
+file that cannot be read, or whose rows are invalid, is a problem until it can be read; all other files are read
+meanwhile.
 """
 
 import logging
@@ -16,8 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from aomg.errors import DamagedFileError
+from aomg.monitor.sinks.joined_files import joined_parts
 from aomg.monitor.sinks.result_folder import batches_in, is_compacted
 from aomg.times import DAY
 from aomg.web.follow.result_files import Identity, Listing, Name, ResultFile
@@ -28,7 +30,7 @@ from aomg.web.memory.history import History
 _FIRST_ROWS, _MOST_ROWS = 1 << 13, 1 << 17
 _MOST_FILES = 500
 _FIRST_WAIT, _LONGEST_WAIT = 5.0, 600.0  # seconds until a damaged file is read again
-_DAMAGE = (OSError, pa.ArrowException, KeyError)  # what reading a damaged or foreign file raises
+_DAMAGE = (OSError, pa.ArrowException, KeyError, DamagedFileError)  # what reading a damaged or foreign file raises
 _LOG = logging.getLogger("aomg.web")
 
 
@@ -40,11 +42,16 @@ class Loading(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """A file that was read: its identity, its number of rows if all were read, and whether to read it again."""
+    """A file that was read: its identity, its number of rows if all were read, and whether to read it again.
+
+    parts
+        The names of the files that it was joined from, or its own; empty if not all was read.
+    """
 
     identity: Identity
     rows: int | None = None
     again: bool = False
+    parts: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -176,7 +183,8 @@ class ResultFollower:
         if reading.failed:
             return
         reading.failed = True
-        file, because = reading.file, describe(error)
+        file = reading.file
+        because = error.reason if isinstance(error, DamagedFileError) else describe(error)
         before = self._damaged.get(file.name)
         if not self._damaged:  # one cause may damage every file: logging the first is enough
             trace = None if isinstance(error, _DAMAGE) else error
@@ -207,7 +215,8 @@ class ResultFollower:
         try:
             table = next(reading.tables, None)
             if table is None and not reading.failed:
-                self._known[file.name] = self._known[file.name]._replace(rows=reading.rows)
+                parts = part_names(file.path) if is_compacted(file.path) else frozenset([file.path.name])
+                self._known[file.name] = self._known[file.name]._replace(rows=reading.rows, parts=parts)
                 if reading.joins and self._has_more(reading):
                     self._known[file.name] = _UNKNOWN
                     self._again = True
@@ -281,17 +290,29 @@ class ResultFollower:
         self._gone = gone
 
     def _is_joined_of_known(self, file: ResultFile) -> bool:
-        """Whether a file was compacted from files that were read, and has no other rows: then it counts as read."""
-        parts = self._parts_of(file)
-        rows = [self._known[name].rows for name in parts]
+        """Whether a file was compacted from files that were read, and has no other rows: then it counts as read.
+
+        If one of these was read in part, or replaced before, the file will replace all rows of its batches.
+        """
+        known = [self._known[name] for name in self._parts_of(file)]
+        if not known:
+            return False
         try:
-            if not parts or None in rows or pq.read_metadata(file.path).num_rows != sum(filter(None, rows)):
-                return False
-        except (OSError, pa.ArrowException):
+            parts = joined_parts(file.path)
+        except (OSError, DamagedFileError):
             return False  # reading it will report the error
-        for name in parts:
+        names, rows = frozenset(part.name for part in parts), sum(part.rows for part in parts)
+        is_whole = all(part.rows is not None for part in known)
+        if names != {file.path.name}:  # an earlier version did not list them
+            before = frozenset().union(*(part.parts for part in known))
+            if not is_whole or not before <= names:
+                self._known[file.name] = _UNKNOWN
+            is_whole &= before == names
+        if not is_whole or rows != sum(part.rows or 0 for part in known):
+            return False
+        for name in self._parts_of(file):
             del self._known[name]
-        self._known[file.name] = _Known(file.identity, sum(filter(None, rows)))
+        self._known[file.name] = _Known(file.identity, rows, parts=names)
         return True
 
     def _parts_of(self, file: ResultFile) -> list[Name]:
@@ -318,6 +339,14 @@ class ResultFollower:
 
 _UNKNOWN = _Known((-1, -1, -1))
 """Of a file that was not read to its end: the next file of its name replaces its rows."""
+
+
+def part_names(file: Path) -> frozenset[str]:
+    """The names of the files that a compacted file was joined from; its own if it does not say, or is gone."""
+    try:
+        return frozenset(part.name for part in joined_parts(file))
+    except (OSError, DamagedFileError):
+        return frozenset([file.name])
 
 
 def _span(name: Name) -> tuple[int, int]:

@@ -279,7 +279,7 @@ def test_the_exit_code_is_that_of_the_process_that_was_started(monkeypatch):
 
 
 def test_an_error_whose_text_died_with_the_java_process_is_told(config):
-    class Gone:
+    class Raised:
         _target_id = "o1"
 
         class _gateway_client:  # noqa: N801
@@ -287,7 +287,9 @@ def test_an_error_whose_text_died_with_the_java_process_is_told(config):
             def send_command(command):
                 raise ConnectionRefusedError
 
-    assert str(failure_of(Py4JJavaError("An error occurred while calling o1.x.\n", Gone()), config)).startswith("py4j.")
+    assert str(failure_of(Py4JJavaError("An error occurred while calling o1.x.\n", Raised()), config)).startswith(
+        "py4j."
+    )
 
 
 def test_errors_of_ours_and_of_files_keep_what_they_say(config, tmp_path):
@@ -304,6 +306,17 @@ def test_errors_of_ours_and_of_files_keep_what_they_say(config, tmp_path):
 
 
 # -- the monitor, without Spark ----------------------------------------------------------------------------------------
+
+
+class Gone:
+    """A session or a query whose Java process has ended."""
+
+    def stop(self):
+        raise ConnectionRefusedError
+
+    @property
+    def lastProgress(self):  # noqa: N802
+        raise ConnectionRefusedError
 
 
 def failing(config, monkeypatch, error, stops=False, patience=0.01):
@@ -336,6 +349,7 @@ def last_line(config) -> str:
 )
 def test_a_failure_that_comes_with_a_stop_is_the_stop(config, monkeypatch, error):
     one = failing(config, monkeypatch, error, stops=True, patience=60.0)
+    one.query = Gone()  # type: ignore[assignment]
     one.run()
     assert one.stopped and '"because":"it was stopped"' in last_line(config)
 
@@ -351,10 +365,6 @@ def test_a_failure_without_a_stop_is_a_failure_and_in_the_log(config, monkeypatc
 def test_what_fails_while_the_monitor_ends_does_not_hide_the_first_cause(config, monkeypatch, caplog):
     from aomg.monitor.delivery.notifier import Notifier
 
-    class Gone:
-        def stop(self):
-            raise ConnectionRefusedError
-
     def close(self, timeout):
         raise OSError(errno.EIO, "Input/output error", "outbox")
 
@@ -367,10 +377,6 @@ def test_what_fails_while_the_monitor_ends_does_not_hide_the_first_cause(config,
 
 
 def test_a_session_whose_java_process_is_gone_can_be_closed(config):
-    class Gone:
-        def stop(self):
-            raise ConnectionRefusedError
-
     one = Monitor(config, Console(quiet=True), spark=Gone())  # type: ignore[arg-type]
     one._owns_spark = True
     one.close()
@@ -382,8 +388,10 @@ def test_after_a_stop_the_closing_lines_do_without_the_counts_of_a_dead_spark(co
     spark_commits(config.state, 0)
     Journal(config.state, stream_of(config.state)).put(Entry(0, "", None))
     monkeypatch.setattr(monitor, "Monitor", lambda *arguments, **named: one)
+    sessions: list[str] = []
+    monkeypatch.setattr(monitor, "session", sessions.append)
     summary = command.run(Console(), config.file)
-    assert (summary["stopped"], summary["accounts"]) == (True, {})
+    assert (summary["stopped"], summary["accounts"], sessions) == (True, {}, [])
     assert capsys.readouterr().out.splitlines() == [
         "the events were not counted, because Spark ended first; the next start continues",
         "0 rows; alerts: 0 fired, 0 resolved",
@@ -405,11 +413,6 @@ def test_counts_that_cannot_be_read_without_a_stop_are_a_failure(config, monkeyp
 
 
 def test_the_view_does_without_a_spark_that_is_gone(config):
-    class Gone:
-        @property
-        def lastProgress(self):  # noqa: N802
-            raise ConnectionRefusedError
-
     view = View(Console(quiet=True), config)
     view.monitor = Monitor(config, Console(quiet=True))
     view.monitor.query = Gone()  # type: ignore[assignment]

@@ -36,7 +36,9 @@ def parquet_columns(source: SourceConfig, files: Sequence[Path]) -> dict[str, st
         except (pa.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0]
             raise ConfigError(
-                f"{file} cannot be read as Parquet ({reason}); repair it, or move it out of the folder", source.line
+                f"{file} cannot be read as Parquet ({reason}); repair it, move it out of the folder, or, if the "
+                "monitor has begun to read it, put an empty file in its place",
+                source.line,
             ) from error
         for field in schema:
             _refuse_type(source, file, field)

@@ -389,10 +389,11 @@ def test_a_missing_key_is_told_at_the_line_of_its_section(written):
 
 
 FIXED = """
-    source time time_format time_zone columns files_per_batch longest_line longest_key options state log_size every clock
-    max_clock_skew quarantine folder most_rows queries value unit by size period quantiles thresholds digits guarantee few_k lateness partial fraction
-    budget high threshold burst offset always sinks results summaries alerts receivers timeout headers groups rules expr
-    when keep_firing_for min_count of silent remember labels annotations query quantile at_most servers topic
+    source time time_format time_zone columns files_per_batch longest_line longest_key options state log_size every
+    clock max_clock_skew quarantine folder most_rows queries value unit by size period quantiles thresholds digits
+    guarantee few_k lateness partial fraction budget high threshold burst offset always sinks results summaries alerts
+    receivers timeout headers groups rules expr when keep_firing_for min_count of silent remember labels annotations
+    query quantile at_most servers topic
 """
 
 

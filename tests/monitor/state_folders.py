@@ -21,8 +21,8 @@ groups: [{name: network, rules: [{alert: Slow, expr: p99 > 4ms}]}]
 """
 
 
-def started(folder: Path, skip: bool = False) -> Batches:
-    (folder / "aomg.yaml").write_text(CONFIG.replace("SKIP", str(skip).lower()))
+def started(folder: Path, config: str = CONFIG, skip: bool = False) -> Batches:
+    (folder / "aomg.yaml").write_text(config.replace("SKIP", str(skip).lower()))
     return assembled(load(folder / "aomg.yaml"), Console(file=io.StringIO()))
 
 

@@ -15,6 +15,7 @@ from aomg.monitor.config.model import Config
 from aomg.monitor.config.reader import load
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.source.events import MOST_SAMPLES, events_of
+from aomg.monitor.source.long_lines import LongLines
 
 pytestmark = pytest.mark.xdist_group("monitor on spark")
 
@@ -216,3 +217,15 @@ def test_with_quoted_line_breaks_the_limit_holds_for_each_column(spark: SparkSes
     source = f"csv: {folder}, columns: {COLUMNS}, longest_line: 400, options: {{multiLine: true}}"
     with pytest.raises(PySparkException, match=r"a\.csv|exceeds the maximum number of characters"):
         rows(spark, events_of(spark, config(tmp_path, source)).good, tmp_path)
+
+
+@pytest.mark.parametrize("codec", ["deflate", "snappy", "lz4"])
+def test_long_lines_are_found_in_files_that_only_hadoop_can_read(
+    spark: SparkSession, tmp_path: Path, codec: str
+) -> None:
+    lines = spark.createDataFrame([("short",), ("l" * 2_000_000,), ("short",)], "value string").coalesce(1)
+    lines.write.option("compression", codec).text(str(tmp_path / "in"))
+    (file,) = (tmp_path / "in").glob("part-*")
+    configuration = config(tmp_path, f"jsonl: in/, columns: {COLUMNS}")
+    (row,) = LongLines(configuration.source).of([file])
+    assert row.text is not None and row.text.endswith("(2,000,001 bytes)")

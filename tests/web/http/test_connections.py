@@ -92,7 +92,7 @@ def test_a_request_that_does_not_arrive_in_time_is_closed_though_bytes_trickle(m
 
 
 def test_a_request_that_arrived_is_not_cut_off_by_the_timeout(monitor):
-    limits = ConnectionLimits(50, 50, 5, 0.3)
+    limits = ConnectionLimits(50, 50, 5, 1.0)
     with serving(monitor.file, limits=limits) as served, served.client.stream("GET", "/api/events") as stream:
         lines = stream.iter_lines()
         event_data(lines)

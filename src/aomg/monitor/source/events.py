@@ -6,6 +6,7 @@ to the quarantine in any case, with bytes that are not text as escapes. Lines th
 `long_lines` finds them.
 """
 
+import codecs
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -53,7 +54,6 @@ _NAMES = {
 }
 _CORRUPT, _FILE, _LONG, _UNREADABLE = "__corrupt", "__file", "__long", "__unreadable_"
 _OWN = (_CORRUPT, _FILE, _LONG)
-_LONGEST_CHARACTER = 4  # bytes in UTF-8
 _HEAD = 1_000  # bytes of a message that is too long
 _REPLACEMENT = "\ufffd"
 """What Java's decoders put in place of bytes that are not text."""
@@ -278,17 +278,13 @@ def _sampled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield _counted([pa.array(list(more)), nothing, nothing], list(more.values()))
 
 
-def readable(text: bytes) -> str:
-    r"""Return the text of bytes; those that are not UTF-8 become escapes. A character cut at the end is left out.
+def readable(text: bytes, most: int = LONGEST_TEXT) -> str:
+    r"""Return the text of bytes; those that are not UTF-8 become escapes. If it has `most` bytes, it was cut there.
 
-    >>> print(readable(b"caf\xc3\xa9, caf\xe9, caf\xc3"))
-    café, caf\xe9, caf
+    >>> print(readable(b"caf\xc3\xa9, caf\xe9, caf\xc3"), readable(b"caf\xc3", most=4))
+    café, caf\xe9, caf\xc3 caf
     """
-    try:
-        return text.decode()
-    except UnicodeDecodeError as error:
-        cut = error.reason == "unexpected end of data" and len(text) - error.start < _LONGEST_CHARACTER
-        return text[: error.start if cut else None].decode("utf-8", "backslashreplace")
+    return codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(text, final=len(text) < most)
 
 
 def _counted(columns: list[Any], counts: list[int]) -> pa.RecordBatch:

@@ -5,9 +5,8 @@ lines from a given length on (`MAX_LENGTH`), but says nothing about them; so the
 crosses the end of a split of an uncompressed file, Hadoop returns the rest of it as a line: files with long lines must
 not be split.
 
-A line counts with its line ending, as Hadoop counts it. Most of a file is skipped: only the last line ending within
-the limit is looked for. This takes some milliseconds for a gigabyte in memory, and for compressed files the time to
-decompress them.
+A line counts with its line ending, as Hadoop counts it. Only the last line ending within the limit is looked for, not
+each of them: this takes 0.2 s for a gigabyte of plain text, and for compressed files the time to decompress them.
 """
 
 import os
@@ -136,6 +135,7 @@ def _opened(file: Path) -> Iterator[Callable[[int], bytes]]:
 @contextmanager
 def _hadoop_stream(file: Path) -> Iterator[Any]:
     """A Java stream of a file that only Hadoop can decompress."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.sql import SparkSession
 
     spark: Any = SparkSession.active()
@@ -146,6 +146,8 @@ def _hadoop_stream(file: Path) -> Iterator[Any]:
     stream = codec.createInputStream(path.getFileSystem(configuration).open(path))
     try:
         yield stream
+    except Py4JError as error:
+        raise OSError(f"{file} cannot be decompressed") from error
     finally:
         stream.close()
 

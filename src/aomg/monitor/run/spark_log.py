@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from aomg.monitor.atomic_files import reason
 from aomg.monitor.config.model import Config
 from aomg.monitor.errors import RunError
+from aomg.terminal import printable
 
 
 def log_of(config: Config) -> Path:
@@ -77,7 +78,7 @@ class _Handler(logging.Handler):
         """Write one message."""
         try:
             if record.name.partition(".")[0] == "aomg":
-                sys.stderr.write(f"{record.getMessage()}\n")
+                sys.stderr.write(f"{printable(record.getMessage())}\n")
                 sys.stderr.flush()
             else:
                 append(self._file, f"{record.levelname} {record.name}: {self.format(record)}")

@@ -67,22 +67,26 @@ class Monitor:
     def run(self) -> None:
         """Run to the end. Raises ConfigError before anything is started, RunError if it had to stop."""
         with self._explained():
-            inspect(self.config)
-            self.config.state.mkdir(parents=True, exist_ok=True)
-            busy = f"another monitor uses the state folder {self.config.state}; stop it, or configure another folder"
-            with locked(self.config.state / "lock", busy):
-                claim_state(self.config)
-                self._generate()
-                health = self._health = Health(self.config.state, self.scans, self._late)
-                batches = assembled(self.config, self._console, (*self._watchers, health))
-                health.waiting = lambda: {receiver.name: receiver.waiting for receiver in batches.notifier.status()}
-                health.started()
-                because = FAILED
-                try:
-                    self._run(batches, health)
-                    because = "it was stopped" if self.stopped else "its source ended"
-                finally:
-                    self._end(batches, health, because)
+            self._supervise()
+
+    def _supervise(self) -> None:
+        """Hold the state folder while the streaming query runs."""
+        inspect(self.config)
+        self.config.state.mkdir(parents=True, exist_ok=True)
+        busy = f"another monitor uses the state folder {self.config.state}; stop it, or configure another folder"
+        with locked(self.config.state / "lock", busy):
+            claim_state(self.config)
+            self._generate()
+            health = self._health = Health(self.config.state, self.scans, self._late)
+            batches = assembled(self.config, self._console, (*self._watchers, health))
+            health.waiting = lambda: {receiver.name: receiver.waiting for receiver in batches.notifier.status()}
+            health.started()
+            because = FAILED
+            try:
+                self._run(batches, health)
+                because = "it was stopped" if self.stopped else "its source ended"
+            finally:
+                self._end(batches, health, because)
 
     def stop(self) -> None:
         """Ask it to end. The next start repeats a micro-batch that was not complete."""

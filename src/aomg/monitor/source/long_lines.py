@@ -135,7 +135,7 @@ def _opened(file: Path) -> Iterator[Callable[[int], bytes]]:
 @contextmanager
 def _hadoop_stream(file: Path) -> Iterator[Any]:
     """A Java stream of a file that only Hadoop can decompress."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JError
     from pyspark.sql import SparkSession
 
     spark: Any = SparkSession.active()

@@ -320,7 +320,7 @@ def test_columns_and_frames_of_other_kinds_are_refused_with_what_to_write(spark)
     for arguments in ({"value": events.v, "time": "ts"}, {"value": "v", "time": events.ts}):
         with pytest.raises(InputError, match="must be the name of a column, such as"):
             quantiles(events, query, **arguments)
-    with pytest.raises(InputError, match="by must be the name of a column, such as by='rtt_us'"):
+    with pytest.raises(InputError, match="by must be the name of a column, such as by='podset'"):
         quantiles(events, query, value="v", time="ts", by=events.k)
     with pytest.raises(InputError, match="must be a Spark DataFrame, not Table; spark"):
         quantiles(tick(0), query, value="v", time="ts")

@@ -25,8 +25,8 @@ _ANEW = "use a new state folder and new folders for the sinks"
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Something that is damaged: the file, what is wrong, and what to do, or what was done."""
+class Damage:
+    """A file that is damaged: what is wrong, and what to do, or what was done."""
 
     file: Path
     problem: str
@@ -44,7 +44,7 @@ class Checked:
     """The outcome: what was looked at, in words, and what was found."""
 
     looked_at: Sequence[str]
-    findings: Sequence[Finding]
+    findings: Sequence[Damage]
 
     @property
     def sound(self) -> bool:
@@ -85,7 +85,7 @@ class _StateFolder:
                 findings += part(self._journal)
         return Checked(self._looked_at, findings)
 
-    def _entries(self) -> Iterator[Finding]:
+    def _entries(self) -> Iterator[Damage]:
         """Check the journal itself; sets the journal that the other checks use, None if it cannot be used."""
         self._journal: Journal | None = None
         stored = dict(all_entries(self._state))
@@ -110,7 +110,7 @@ class _StateFolder:
                 entry_file(self._state / FOLDER, newest),
                 f"restore the state folder from a backup, or {_ANEW}",
             )
-            yield Finding(place, "the newest entry is missing or damaged; it has the alert state", remedy)
+            yield Damage(place, "the newest entry is missing or damaged; it has the alert state", remedy)
             return
         self._journal = Journal(self._state, stream or "", [entry for entry in readable if entry.stream == stream])
         unreadable = [number for number in range(min(stored), newest) if not isinstance(stored.get(number), Entry)]
@@ -125,19 +125,19 @@ class _StateFolder:
             )
             yield self._finding(place, problem, remedy)
 
-    def _plan(self, journal: Journal) -> Iterator[Finding]:
+    def _plan(self, journal: Journal) -> Iterator[Damage]:
         """Check that the checkpoint and the journal fit."""
         self._looked_at.append("Spark's checkpoint")
         for problem in checkpoint_problems(self._state, journal, self._checkpoint):
             cause, _, remedy = problem.rpartition(": ")
-            yield Finding(self._checkpoint.folder, cause, remedy)
+            yield Damage(self._checkpoint.folder, cause, remedy)
         file = self._state / "queries.json"
         try:
             json.loads(file.read_bytes())
         except (OSError, ValueError):
-            yield Finding(file, "it is missing or damaged", f"restore it from a backup, or {_ANEW}")
+            yield Damage(file, "it is missing or damaged", f"restore it from a backup, or {_ANEW}")
 
-    def _sinks(self, journal: Journal) -> Iterator[Finding]:
+    def _sinks(self, journal: Journal) -> Iterator[Damage]:
         """Check the digests of all files that sinks have written."""
         lost = []
         for place, files in journal.files.items():
@@ -164,7 +164,7 @@ class _StateFolder:
             put(target, (folder / name).read_bytes())
             (folder / name).unlink()
 
-    def _counts(self, journal: Journal) -> Iterator[Finding]:
+    def _counts(self, journal: Journal) -> Iterator[Damage]:
         """Compare the counts of refused rows with the journal."""
         self._looked_at.append("counts of refused rows")
         assert journal.last is not None
@@ -173,7 +173,7 @@ class _StateFolder:
                 self._quarantine.write_counts(journal.last.refused)
             yield self._finding(self._quarantine.file, "it differs from the journal", "the journal has the counts")
 
-    def _positions(self, journal: Journal) -> Iterator[Finding]:
+    def _positions(self, journal: Journal) -> Iterator[Damage]:
         """Check the positions of the receivers."""
         assert journal.last is not None
         known = journal.last.positions
@@ -186,9 +186,9 @@ class _StateFolder:
                 remedy = f"the journal has an earlier position; alerts from batch {position[0]} on are delivered again"
                 yield self._finding(file, "it is missing or damaged", remedy)
 
-    def _finding(self, file: Path, problem: str, remedy: str) -> Finding:
+    def _finding(self, file: Path, problem: str, remedy: str) -> Damage:
         """A finding that --repair mends."""
-        return Finding(file, problem, remedy if self._repair else f"--repair: {remedy}", self._repair)
+        return Damage(file, problem, remedy if self._repair else f"--repair: {remedy}", self._repair)
 
 
 def _is_chain(entries: Sequence[Entry]) -> bool:

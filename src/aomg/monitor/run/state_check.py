@@ -146,8 +146,8 @@ def _span(name: str) -> tuple[int, int] | None:
     """The first and the last batch of a file of results or of summaries."""
     if (span := batches_in(name)) is not None:
         return span
-    found = batches_of(name)
-    return None if found is None else (found.first, found.last)
+    batches = batches_of(name)
+    return None if batches is None else (batches.first, batches.last)
 
 
 def _by_age(files: Mapping[str, StoredFile]) -> list[list[list[str]]]:

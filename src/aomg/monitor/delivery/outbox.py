@@ -270,8 +270,7 @@ class Outbox:
             self._open.close()
 
     def _save(self, name: str) -> None:
-        batch, index = self._positions[name]
-        put(self._folder / f"{name}.json", _sealed({"batch": batch, "index": index}))
+        put(self._folder / f"{name}.json", sealed_position(self._positions[name]))
 
     def _trim(self) -> None:
         """Forget the alerts that all receivers have passed, except those of the last few batches."""

@@ -28,6 +28,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from aomg.monitor.run.background import repeating
 from aomg.monitor.run.progress import Progress
 from aomg.times import time_text
 
@@ -103,14 +104,14 @@ class Health:
     @contextmanager
     def starting(self) -> Iterator[None]:
         """Refresh the file meanwhile: Spark takes some seconds to start."""
-        with _repeating(self._refresh):
+        with repeating(self._refresh, _LOOK_SECONDS, "health"):
             yield
 
     @contextmanager
     def watching(self, query: Any) -> Iterator[None]:
         """Poll a streaming query meanwhile, in a thread."""
         try:
-            with _repeating(lambda: self.poll(query)):
+            with repeating(lambda: self.poll(query), _LOOK_SECONDS, "health"):
                 yield
         finally:
             late, self._late = self._late, None  # no more Spark jobs
@@ -264,21 +265,3 @@ def _ends_a_line(file: Path) -> bool:
     with file.open("rb") as raw:
         raw.seek(-1, os.SEEK_END)
         return raw.read(1) == b"\n"
-
-
-@contextmanager
-def _repeating(action: Callable[[], None]) -> Iterator[None]:
-    """Run an action every fifth of a second meanwhile, in a thread."""
-    over = threading.Event()
-
-    def repeat() -> None:
-        while not over.wait(_LOOK_SECONDS):
-            action()
-
-    thread = threading.Thread(target=repeat, name="health", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join(_PATIENCE)

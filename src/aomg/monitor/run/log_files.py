@@ -8,13 +8,13 @@ lost; between two checks the file may exceed its half.
 import logging
 import os
 import shutil
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from aomg.monitor.run.background import repeating
+
 _CHECK_SECONDS = 1.0
-_PATIENCE = 10.0
 _LOG = logging.getLogger(__name__)
 
 
@@ -65,17 +65,6 @@ class BoundedLog:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Check the file every second meanwhile, in a thread."""
-        over = threading.Event()
-
-        def repeat() -> None:
-            while not over.wait(_CHECK_SECONDS):
-                self.check()
-
         self.check()
-        thread = threading.Thread(target=repeat, name="log size", daemon=True)
-        thread.start()
-        try:
+        with repeating(self.check, _CHECK_SECONDS, "log size"):
             yield
-        finally:
-            over.set()
-            thread.join(_PATIENCE)

@@ -4,7 +4,7 @@ A monitor that went on with less than it had would compute other results, or fir
 older than the rest is refused; `aomg fsck` says how to go on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -162,8 +162,3 @@ def _by_age(files: Mapping[str, StoredFile]) -> list[list[list[str]]]:
 
 def _folder_of(name: str) -> str:
     return name.rpartition("/")[0]
-
-
-def names_text(names: Sequence[str]) -> str:
-    """The first names of many."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

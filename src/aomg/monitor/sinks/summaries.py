@@ -100,8 +100,9 @@ class SummarySink:
                 stale.discard(file)
             elif parts:
                 joined = parquet_bytes(others, joined_notes(parts))
-                stale.discard(self._put_joined(file, joined))
-                contents[self._joined_file(file, joined)] = joined
+                new = self._put_joined(file, joined)
+                stale.discard(new)
+                contents[new] = joined
         if rows.num_rows:
             content = parquet_bytes(rows)
             file = folder / summary_file_name(self._stream, batch, content)
@@ -116,14 +117,11 @@ class SummarySink:
 
     def _put_joined(self, file: Path, content: bytes) -> Path:
         """Write a joined file with other content: its name has another digest."""
-        new = self._joined_file(file, content)
-        put(new, content)
-        return new
-
-    def _joined_file(self, file: Path, content: bytes) -> Path:
         span = batches_of(file.name)
         assert span is not None
-        return file.with_name(compacted_summary_name(*span, digest_of(content)))
+        new = file.with_name(compacted_summary_name(*span, digest_of(content)))
+        put(new, content)
+        return new
 
     def _files(self, folder: Path) -> list[BatchFile]:
         return files_of_stream(folder, self._stream) if folder.is_dir() else []

@@ -3,7 +3,8 @@
 import fcntl
 import os
 import resource
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest import mock
@@ -105,25 +106,29 @@ class Killed(BaseException):
     """The process is gone."""
 
 
+class Operations(list[str]):
+    """Operations on the file system that were done. After the kill, nothing is done (`dead`)."""
+
+    dead = False
+
+
 @contextmanager
-def dying(operation_number: int, torn: bool = False) -> Iterator[list[str]]:
+def dying(operation_number: int, torn: bool = False) -> Iterator[Operations]:
     """A process that dies before the operation with this number on the file system, from 0 on; then nothing happens.
 
     Dying while a new file is brought to the disk, it may leave half of it (`torn`). Gives what was done.
     """
-    done: list[str] = []
-    dead = False
+    done = Operations()
 
     def patched(name):
         real = getattr(os, name)
 
         def operation(*arguments, **named):
-            nonlocal dead
-            if len(done) >= operation_number and not dead:
-                dead = True
+            if len(done) >= operation_number and not done.dead:
+                done.dead = True
                 if torn and name == "fsync" and is_new(arguments[0]):
                     os.ftruncate(arguments[0], os.fstat(arguments[0]).st_size // 2)
-            if dead:
+            if done.dead:
                 raise Killed
             done.append(name)
             return real(*arguments, **named)
@@ -133,7 +138,14 @@ def dying(operation_number: int, torn: bool = False) -> Iterator[list[str]]:
     with ExitStack() as all_of_them:
         for name in ("fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "link"):
             all_of_them.enter_context(patched(name))
+        # a thread that is killed says nothing
+        all_of_them.enter_context(mock.patch.object(threading, "excepthook", _unless_killed))
         yield done
+
+
+def _unless_killed(raised: threading.ExceptHookArgs, real: Callable[..., object] = threading.excepthook) -> None:
+    if raised.exc_type is not Killed:
+        real(raised)
 
 
 def quick_disk() -> Iterator[None]:

@@ -192,3 +192,44 @@ def test_versions_that_run_at_the_same_time_do_not_take_each_others_code(package
     for path, content in first.items():
         path.write_bytes(content)
     assert run(package) == [11, 1, 0]
+
+
+SLOW = """
+from package._compile import compiled
+from package.callee import amount
+
+@compiled
+def add(x):
+    for _ in range(3):
+        for _ in range(4):
+            for _ in range(5):
+                x += amount(x)
+    return x
+"""
+
+
+def test_of_processes_that_need_a_kernel_together_one_compiles_and_the_others_load(package):
+    (package / "caller.py").write_text(SLOW)
+    environment = environment_of(package)
+    command = "import sys; from package.caller import add; print(flush=True); sys.stdin.readline();" + RUN
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", command],
+            cwd=package.parent,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    for process in processes:  # all have imported everything, none has compiled anything
+        assert process.stdout is not None
+        assert process.stdout.readline() == "\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    told = [process.communicate(timeout=120)[0].split() for process in processes]
+    assert sorted(words[1:] for words in told) == [["0", "1"], ["1", "0"], ["1", "0"]]
+    assert len({words[0] for words in told}) == 1

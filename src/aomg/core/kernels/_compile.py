@@ -7,16 +7,28 @@ file compiles all kernels again. A new modification time without an edit compile
 Numba numbers the files of compiled code: 1 for the first signature of a function, 2 for the next. Two processes that
 compile at the same time take the same number, and then one finds the code of the other: for other arguments, which
 Numba loads again at every call, or of another version of the source. So we name a file by the signature and the stamp.
+
+Workers of Spark start together and need the same kernels. Only one process compiles a kernel; the others wait, and load
+what it has compiled.
 """
 
-from collections.abc import Callable
-from functools import partial
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_LOCKS = "compiling.lock"
 # what we use of Numba's cache, none of it public
 _USED = ("_source_stamp", "_data_name_pattern", "_data_name", "_save_data", "_load_index", "_save_index", "save")
 
@@ -53,6 +65,52 @@ def _save(index: Any, key: Any, data: Any) -> None:
     index._save_index(overloads)
 
 
+@cache
+def _lock_file(folder: str) -> int | None:
+    """Open the file on which the kernels of a folder are locked. It stays open: closing it would release all locks."""
+    if fcntl is None:
+        return None
+    try:
+        os.makedirs(folder, exist_ok=True)
+        return os.open(os.path.join(folder, _LOCKS), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None
+
+
+@contextmanager
+def _alone(folder: str, name: str) -> Iterator[None]:
+    """Wait until no other process compiles the kernel of this name. Does not wait where files cannot be locked.
+
+    Each kernel locks one byte of the file. The system releases the locks of a process that ends. Threads first wait for
+    Numba's own lock: in the other order, two of them could wait for each other.
+    """
+    with global_compiler_lock:
+        file = _lock_file(folder)
+        place = int.from_bytes(blake2b(name.encode(), digest_size=7).digest(), "big")
+        locked = False
+        if file is not None:
+            with suppress(OSError):
+                fcntl.lockf(file, fcntl.LOCK_EX, 1, place)
+                locked = True
+        try:
+            yield
+        finally:
+            if locked:
+                fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
+
+
+def _compile_alone(kernel: Any) -> None:
+    """Let only one process at a time compile the kernel; the next one finds what it has compiled."""
+    compile_signature, folder = kernel.compile, str(kernel._cache.cache_path)
+    name = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
+
+    def compile_alone(signature: Any) -> Any:
+        with _alone(folder, name):
+            return compile_signature(signature)
+
+    kernel.compile = compile_alone
+
+
 def compiler(stamp: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator that compiles a function of the package with this stamp, with options of Numba's njit."""
 
@@ -66,6 +124,7 @@ def compiler(stamp: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
         index._source_stamp = stamp
         index._data_name = _data_name(index._data_name_pattern, stamp)
         index.save = partial(_save, index)
+        _compile_alone(kernel)
         return kernel
 
     return compile_kernel

@@ -53,4 +53,4 @@ def test_a_journal_that_skips_a_batch_would_be_noticed(tmp_path, writes, monkeyp
 
     monkeypatch.setattr(Journal, "_write", forgetful)
     with pytest.raises((WrongOutcome, StateError, KeyError)):
-        check_kills(writes, tmp_path, 0, 5)
+        check_kills(writes, tmp_path, 0, 40)

@@ -97,6 +97,9 @@ audit: ## look up known vulnerabilities of the versions in constraints.txt (need
 soak: $(INSTALLED) ## long randomised tests
 	$(BIN)/pytest -n 2 -m soak --hypothesis-profile=soak --durations=10
 
+faults: $(INSTALLED) ## kill and damage monitors for MINUTES=10, and write build/faults; goes on where it stopped (SEED=1)
+	$(BIN)/python tests/faults/campaign.py --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1)
+
 fresh: ## make test and make demo on a bare Debian, as root (half an hour); COMMANDS='make demo', AS=guest, KEEP=1
 	@scripts/fresh-machine.sh
 

@@ -24,7 +24,16 @@ sys.path[:0] = [str(_TESTS), *(str(_TESTS / name) for name in ("spark", "monitor
 
 from killed_writes import KilledWrites  # noqa: E402
 from local import start_session  # noqa: E402
-from trials import DAMAGES, SAME, VICTIMS, HalfRun, KilledMonitor, WrongOutcome, compare, undisturbed  # noqa: E402
+from trials import (  # noqa: E402
+    DAMAGES,
+    SAME,
+    VICTIMS,
+    KilledMonitor,
+    WrongOutcomeError,
+    compare,
+    half_on_spark,
+    undisturbed,
+)
 
 _MOST_KILLS = 6
 
@@ -51,7 +60,7 @@ class Campaign:
         self._work.mkdir(parents=True)
         self._spark = start_session(self._work / "spark")
         self._expected = undisturbed(self._work / "undisturbed", self._spark)
-        self._half = HalfRun(self._work / "half", self._spark)
+        self._half = half_on_spark(self._work / "half", self._spark, self._expected)
         self._writes = KilledWrites(self._work / "writes")
         self._kinds: dict[str, Callable[[random.Random, Path], tuple[str, str]]] = {
             "kills on Spark": self._kill,
@@ -67,7 +76,7 @@ class Campaign:
         try:
             done, text = self._kinds[kind](chance, folder)
             verdict = SAME if text == SAME else "refused"
-        except WrongOutcome as error:
+        except WrongOutcomeError as error:
             done, verdict, text = "", "wrong", str(error)
         if verdict != "wrong":
             shutil.rmtree(folder, ignore_errors=True)
@@ -76,12 +85,12 @@ class Campaign:
     def _kill(self, chance: random.Random, folder: Path) -> tuple[str, str]:
         victims = [chance.choice(VICTIMS) for _ in range(chance.randint(1, _MOST_KILLS))]
         monitor = KilledMonitor(folder, chance)
-        monitor.kill_during(victims)
+        monitor.kill(victims)
         return ", ".join(victims), compare(monitor.finish(self._spark), self._expected, f"killed: {', '.join(victims)}")
 
     def _damage(self, chance: random.Random, folder: Path) -> tuple[str, str]:
         name, how = chance.choice(self._half.files), chance.choice(DAMAGES)
-        return f"{name} {how}", self._half.continued(name, how, chance, self._expected)
+        return f"{name} {how}", self._half.damaged(name, how, chance)
 
     def _kill_at_writes(self, chance: random.Random, folder: Path) -> tuple[str, str]:
         operations = [chance.randrange(self._writes.operations) for _ in range(chance.randint(1, 3))]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from samples import MINUTE, NOON, Killed, Operations, dying, quick_disk, row, spark_commits, table
 from spark_monitor import delivered
 from state_folders import Frame, source_file, started
-from trials import SAME, compare
+from trials import HalfRun, Outcome, compare
 
 from aomg.monitor.journal.checkpoint import Checkpoint
 from aomg.monitor.journal.journal import newest_entry
@@ -53,6 +53,20 @@ class KilledWrites:
         self._expected = _outcome(folder)
         self.operations = len(operations)
 
+    def half(self, folder: Path) -> HalfRun:
+        """A monitor that has ended well in the middle."""
+        last = _BATCHES // 2
+
+        def begin(monitor: Path) -> None:
+            with _quick_disk():
+                _play(_prepared(monitor), Operations(), last)
+
+        def finish(monitor: Path) -> None:
+            with _quick_disk():
+                _play(monitor, Operations())
+
+        return HalfRun(folder, begin, finish, _outcome, self._expected)
+
     def killed_before(self, operations: list[int], folder: Path) -> str:
         """Kill a monitor before each of these operations of a start, then let it end. Returns SAME."""
         _prepared(folder)
@@ -64,7 +78,7 @@ class KilledWrites:
         return compare(_outcome(folder), self._expected, f"killed before operations {operations}")
 
 
-def _play(folder: Path, operations: Operations) -> None:
+def _play(folder: Path, operations: Operations, batches: int = _BATCHES) -> None:
     """Run from where Spark goes on to the end."""
     with ExitStack() as patches:
         for name, value in (("MOST_FILES", 3), ("APART", 2)):
@@ -72,7 +86,7 @@ def _play(folder: Path, operations: Operations) -> None:
         monitor = started(folder, _CONFIG)
         try:
             _deliver(monitor, operations)
-            for batch in range(Checkpoint(folder / "state/checkpoint").committed + 1, _BATCHES):
+            for batch in range(Checkpoint(folder / "state/checkpoint").committed + 1, batches):
                 if Checkpoint(folder / "state/checkpoint").planned < batch:
                     source_file(folder, batch)
                 monitor(Frame(_rows_of(batch)), batch)
@@ -117,10 +131,11 @@ def _rows_in(folder: Path) -> list[str]:
     return sorted(str(one) for file in files for one in read_parquet(file).to_pylist())
 
 
-def _outcome(folder: Path) -> dict[str, object]:
+def _outcome(folder: Path) -> Outcome:
     """What people see, and what the next batch starts from."""
     names = ("alerts.jsonl", "results.jsonl", "state/targets.json", "state/quarantine/counts.json")
-    lines = {name: (folder / name).read_text() for name in (*names, "state/quarantine/refused.jsonl")}
+    lines = {name: (folder / name).read_text() for name in names}
+    lines["refused rows"] = (folder / "state/quarantine/refused.jsonl").read_text()
     entry = newest_entry(folder / "state")
     assert entry is not None
     stored = {"results": _rows_in(folder / "results"), "summaries": _rows_in(folder / "summaries")}

@@ -1,4 +1,4 @@
-"""A monitor on Spark with files that arrive, two queries and all file sinks: how the trials start, watch and disturb it."""
+"""A monitor on Spark with files that arrive, two queries and all file sinks, and how trials start and watch it."""
 
 import io
 import json
@@ -21,7 +21,7 @@ from aomg.monitor.run.monitor import Monitor
 from aomg.tables.parquet_files import read_parquet
 
 Process = subprocess.Popen[bytes]
-FILES = 8
+FILES = 14
 PATIENCE = 300.0  # seconds; only a failing trial waits so long
 FIRST = 1_700_000_000
 CONFIGURATION = """

@@ -4,7 +4,7 @@ import os
 
 import pytest
 from killed_writes import KilledWrites
-from trials import SAME, WrongOutcome
+from trials import SAME, WrongOutcomeError
 
 from aomg.errors import StateError
 from aomg.monitor.journal.journal import Journal
@@ -41,7 +41,7 @@ def test_killed_again_and_again_the_outcome_is_that_of_an_undisturbed_run(tmp_pa
 def test_a_sink_that_doubles_a_repeated_batch_would_be_noticed(tmp_path, writes, monkeypatch):
     """The check itself: a sink that only appends."""
     monkeypatch.setattr(jsonl, "_cut", lambda raw, batch, stream: [(0, raw.seek(0, os.SEEK_END))])
-    with pytest.raises(WrongOutcome, match="killed before operations .* results.jsonl"):
+    with pytest.raises(WrongOutcomeError, match=r"killed before operations .* results\.jsonl"):
         check_kills(writes, tmp_path, 0, 5)
 
 
@@ -52,5 +52,5 @@ def test_a_journal_that_skips_a_batch_would_be_noticed(tmp_path, writes, monkeyp
         return entry.sealed() if entry.batch == 4 else write(journal, entry)
 
     monkeypatch.setattr(Journal, "_write", forgetful)
-    with pytest.raises((WrongOutcome, StateError, KeyError)):
+    with pytest.raises((WrongOutcomeError, StateError, KeyError)):
         check_kills(writes, tmp_path, 0, 40)

@@ -1,42 +1,50 @@
 """Disturbs a monitor and says what came of it: the outcome of an undisturbed run, or a refusal that names the file.
 
-Anything else is wrong, and raises WrongOutcome.
+Anything else is wrong, and raises WrongOutcomeError.
 """
 
+import logging
 import os
 import random
 import re
 import shutil
 import signal
 import time
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import spark_monitor
 from pyspark.sql import SparkSession
 from spark_monitor import FILES, Process, arrive, batches, configured, java_of, start, wait_for, workers_of
 
-from aomg.errors import AomgError
+from aomg.errors import AomgError, DamagedFileError
 
 SAME = "same"
 DAMAGES = ("removed", "truncated", "flipped")
-VICTIMS = ("all", "driver", "java", "worker", "stop")
+VICTIMS = ("all", "driver", "java", "worker", "stop", "stop at the start")
 
 
-class WrongOutcome(AssertionError):
+LOGS = {  # what people read and no program reads again, by the part of the outcome that it is
+    "alerts.log": "delivered",
+    "state/quarantine/refused.jsonl": "refused rows",
+}
+Outcome = dict[str, object]
+
+
+class WrongOutcomeError(AssertionError):
     """A disturbed monitor neither did what an undisturbed one does nor said clearly that it cannot."""
 
 
-def compare(found: dict[str, object], expected: dict[str, object], what: str) -> str:
-    """Return SAME, or raise WrongOutcome with the names of what differs."""
+def compare(found: Outcome, expected: Outcome, what: str) -> str:
+    """Return SAME, or raise WrongOutcomeError with the names of what differs."""
     differing = [name for name in expected if found.get(name) != expected[name]]
     if differing:
-        raise WrongOutcome(f"{what}: {', '.join(differing)} differ from those of an undisturbed run")
+        raise WrongOutcomeError(f"{what}: {', '.join(differing)} differ from those of an undisturbed run")
     return SAME
 
 
-def undisturbed(folder: Path, spark: SparkSession) -> dict[str, object]:
+def undisturbed(folder: Path, spark: SparkSession) -> Outcome:
     """The outcome of a run that nothing disturbs."""
     configured(folder)
     arrive(folder, range(FILES))
@@ -44,13 +52,30 @@ def undisturbed(folder: Path, spark: SparkSession) -> dict[str, object]:
     return spark_monitor.outcome(folder, spark)
 
 
+def half_on_spark(folder: Path, spark: SparkSession, expected: Outcome) -> "HalfRun":
+    """A monitor on Spark that has read all files but the last two."""
+
+    def begin(monitor: Path) -> None:
+        configured(monitor)
+        arrive(monitor, range(FILES - 2))
+        spark_monitor.run(monitor, spark)
+
+    def finish(monitor: Path) -> None:
+        arrive(monitor, range(FILES - 2, FILES))
+        spark_monitor.run(monitor, spark)
+
+    return HalfRun(folder, begin, finish, lambda monitor: spark_monitor.outcome(monitor, spark), expected)
+
+
 # -- kills -------------------------------------------------------------------------------------------------------------
 
 
 def kill(process: Process, victim: str) -> None:
     """Kill all processes of a monitor, its driver, its JVM or a worker; or ask all of them to stop."""
-    if victim in ("all", "stop"):
-        os.killpg(process.pid, signal.SIGKILL if victim == "all" else signal.SIGTERM)
+    if victim == "all":
+        os.killpg(process.pid, signal.SIGKILL)
+    elif victim.startswith("stop"):
+        os.killpg(process.pid, signal.SIGTERM)
     elif victim == "driver":
         os.kill(process.pid, signal.SIGKILL)
     else:
@@ -60,56 +85,55 @@ def kill(process: Process, victim: str) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-@dataclass
 class KilledMonitor:
     """A monitor that is killed again and again while files arrive.
 
-    kills
-        The victims so far.
     in_batch
         How many kills fell into a micro-batch.
     """
 
-    folder: Path
-    chance: random.Random
-    arrived: int = 0
-    in_batch: int = 0
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self._folder, self._chance = configured(folder), chance
+        self._arrived = self.in_batch = 0
 
-    def kill_during(self, victims: list[str]) -> None:
-        """Start it, and kill these, each within a micro-batch that has just begun. Starts again where it ended."""
-        process = None
+    def kill(self, victims: Sequence[str]) -> list[int | None]:
+        """Start it, and kill these one after the other, each in a micro-batch; start again what has ended.
+
+        Returns how the process ended after each kill; None if it went on.
+        """
+        process, ends = None, []
         try:
             for victim in victims:
                 if process is None or process.poll() is not None:
-                    process = start(self.folder, tries=4)
-                self._wait_for_a_batch(process)
-                time.sleep(self.chance.uniform(0, 0.3))
-                self.in_batch += batches(self.folder, "offsets") > batches(self.folder, "commits")
+                    process = start(self._folder, tries=4)
+                if victim == "stop at the start":
+                    wait_for(lambda p=process: java_of(p), process)
+                else:
+                    self._wait_for_a_batch(process)
+                    time.sleep(self._chance.uniform(0, 0.3))
+                    self.in_batch += batches(self._folder, "offsets") > batches(self._folder, "commits")
                 kill(process, victim)
-                if victim != "worker":
-                    process.wait(spark_monitor.PATIENCE)
+                ends.append(None if victim == "worker" else process.wait(spark_monitor.PATIENCE))
         finally:
             if process is not None:
                 spark_monitor.end(process)
+        return ends
 
     def _wait_for_a_batch(self, process: Process) -> None:
-        """Let files arrive until another micro-batch begins; or until the process ends, because a worker was killed."""
-        begun = batches(self.folder, "offsets")
-        unread = self.arrived < FILES - 1  # one is left for the end
-        if unread:
-            arrive(self.folder, [self.arrived])
-            self.arrived += 1
-        torn = begun > batches(self.folder, "commits")
-        wait_for(
-            lambda: batches(self.folder, "commits") >= begun if torn else batches(self.folder, "offsets") > begun,
-            process,
-        )
+        """Let a file arrive and wait until a micro-batch begins, or until the process ends."""
+        if self._arrived == FILES:
+            return
+        repeats = batches(self._folder, "offsets") > batches(self._folder, "commits")
+        expected = batches(self._folder, "commits") + (2 if repeats else 1)
+        arrive(self._folder, [self._arrived])
+        self._arrived += 1
+        wait_for(lambda: batches(self._folder, "offsets") >= expected, process)
 
-    def finish(self, spark: SparkSession) -> dict[str, object]:
+    def finish(self, spark: SparkSession) -> Outcome:
         """Let all other files arrive, read everything, and return the outcome."""
-        arrive(self.folder, range(self.arrived, FILES))
-        spark_monitor.run(self.folder, spark)
-        return spark_monitor.outcome(self.folder, spark)
+        arrive(self._folder, range(self._arrived, FILES))
+        spark_monitor.run(self._folder, spark)
+        return spark_monitor.outcome(self._folder, spark)
 
 
 # -- damage ------------------------------------------------------------------------------------------------------------
@@ -125,73 +149,110 @@ def kind_of(name: str) -> str:
 
 
 class HalfRun:
-    """A monitor that has read some files and ended well; it can be restored, damaged and continued many times."""
+    """A monitor that has ended well in the middle; it can be restored, damaged and continued many times.
 
-    def __init__(self, folder: Path, spark: SparkSession) -> None:
-        self.folder, self._backup, self._spark = folder / "monitor", folder / "backup", spark
-        configured(self.folder)
-        arrive(self.folder, range(FILES - 3))
-        spark_monitor.run(self.folder, spark)
+    begin
+        Runs a monitor in a folder to the middle.
+    finish
+        Lets it go on to the end.
+    outcome
+        What people see then.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        begin: Callable[[Path], object],
+        finish: Callable[[Path], object],
+        outcome: Callable[[Path], Outcome],
+        expected: Outcome,
+    ) -> None:
+        self.folder, self._backup = folder / "monitor", folder / "backup"
+        self._finish, self._outcome, self._expected = finish, outcome, expected
+        begin(self.folder)
         shutil.copytree(self.folder, self._backup)
         names = (str(file.relative_to(self._backup)) for file in self._backup.rglob("*") if file.is_file())
         self.files = sorted(name for name in names if not name.endswith(("lock", "aomg.yaml")))
-
-    def restore(self) -> None:
-        """Bring the folder to where it was."""
-        shutil.rmtree(self.folder)
-        shutil.copytree(self._backup, self.folder)
 
     def newest(self) -> dict[str, str]:
         """For each kind of file, the newest one."""
         by_kind: dict[str, list[str]] = {}
         for name in self.files:
             by_kind.setdefault(kind_of(name), []).append(name)
-        return {
-            kind: max(names, key=lambda name: ((self._backup / name).stat().st_mtime_ns, name))
-            for kind, names in by_kind.items()
-        }
+        return {kind: max(names, key=self._age) for kind, names in by_kind.items()}
 
-    def damage(self, name: str, how: str, chance: random.Random) -> None:
-        """Remove a file, cut it short or flip one of its bits."""
-        file = self.folder / name
-        content = bytearray(file.read_bytes())
-        if how == "removed" or not content:
-            file.unlink()
-        elif how == "truncated":
-            file.write_bytes(content[: chance.randrange(len(content))])
-        else:
-            content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
-            file.write_bytes(content)
+    def _age(self, name: str) -> tuple[int, str]:
+        return (self._backup / name).stat().st_mtime_ns, name
 
-    def continued(self, name: str, how: str, chance: random.Random, expected: dict[str, object]) -> str:
-        """Damage a file and run to the end. Returns SAME, or what was refused; then the undamaged file must help."""
-        self.restore()
-        self.damage(name, how, chance)
-        arrive(self.folder, range(FILES - 3, FILES))
+    def damaged(self, name: str, how: str, chance: random.Random) -> str:
+        """Damage a file and go on to the end. Returns SAME, or what was refused; then the undamaged file must help."""
+        shutil.rmtree(self.folder)
+        shutil.copytree(self._backup, self.folder)
+        damage(self.folder / name, how, chance)
         what = f"{name} was {how}"
-        try:
-            spark_monitor.run(self.folder, self._spark)
-        except AomgError as error:
-            refusal = str(error)
-        else:
-            return compare(spark_monitor.outcome(self.folder, self._spark), self._expected(name, expected), what)
-        if not self._names(refusal, name):
-            raise WrongOutcome(f"{what}, and the refusal does not name it: {refusal}")
+        with _warnings() as warned:
+            try:
+                self._finish(self.folder)
+            except AomgError as error:
+                refusal = str(error)
+            else:
+                return self._completed(name, what, warned)
+        if not self._is_named(name, refusal):
+            raise WrongOutcomeError(f"{what}, and the refusal does not name it: {refusal}")
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(self._backup / name, self.folder / name)
         try:
-            spark_monitor.run(self.folder, self._spark)
+            self._finish(self.folder)
         except AomgError as error:
-            raise WrongOutcome(f"{what}; restored, it is still refused: {error}") from error
-        compare(spark_monitor.outcome(self.folder, self._spark), expected, f"{what}, refused, restored")
+            raise WrongOutcomeError(f"{what}; restored, it is still refused: {error}") from error
+        compare(self._outcome(self.folder), self._expected, f"{what}, refused and restored")
         return refusal
 
-    def _names(self, refusal: str, name: str) -> bool:
-        """Whether a refusal names the file, or the folder in which it is."""
+    def _completed(self, name: str, what: str, warned: list[str]) -> str:
+        """SAME, or a warning or an error of a reader that names what is lost."""
+        try:
+            return compare(self._outcome(self.folder), self._untouched(name), what)
+        except DamagedFileError as error:
+            if not self._is_named(name, str(error)):
+                raise WrongOutcomeError(f"{what}, and the error of a reader does not name it: {error}") from error
+            return str(error)
+        except WrongOutcomeError:
+            named = [text for text in warned if str(self.folder / name) in text]
+            if not named:
+                raise
+            return named[0]
+
+    def _is_named(self, name: str, refusal: str) -> bool:
+        """Whether a refusal names the file, or a folder in which it is."""
         places = [self.folder / name, *(self.folder / name).parents]
         return any(str(place) in refusal for place in places[: places.index(self.folder)])
 
-    def _expected(self, name: str, expected: dict[str, object]) -> dict[str, object]:
-        """What must be the same: what the damaged file itself tells is no more than a log."""
-        logs = {"alerts.log": "delivered"}
-        return {part: value for part, value in expected.items() if part != logs.get(name)}
+    def _untouched(self, name: str) -> Outcome:
+        """The expected outcome without what was in the damaged file, if that is a log that nobody reads again."""
+        return {part: value for part, value in self._expected.items() if part != LOGS.get(name)}
+
+
+@contextmanager
+def _warnings() -> Iterator[list[str]]:
+    """Collect what the monitor warns of meanwhile."""
+    texts: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: texts.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("aomg")
+    logger.addHandler(handler)
+    try:
+        yield texts
+    finally:
+        logger.removeHandler(handler)
+
+
+def damage(file: Path, how: str, chance: random.Random) -> None:
+    """Remove a file, cut it short or flip one of its bits."""
+    content = bytearray(file.read_bytes())
+    if how == "removed" or not content:
+        file.unlink()
+    elif how == "truncated":
+        file.write_bytes(content[: chance.randrange(len(content))])
+    else:
+        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        file.write_bytes(content)

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -249,75 +248,3 @@ def test_failures_of_workers_and_of_vanished_files_are_told(spark, tmp_path):
     assert told(spark.readStream.format("kafka").load).startswith(
         "Spark's Kafka connector is missing; start with PYSPARK"
     )
-
-
-def started(config: Config, log: Path) -> "subprocess.Popen[bytes]":
-    """A monitor in processes of its own."""
-    arguments = "--master local[2] --conf spark.sql.shuffle.partitions=2 pyspark-shell"
-    return subprocess.Popen(
-        [str(Path(sys.executable).with_name("aomg")), "run", str(config.file)],
-        start_new_session=True,
-        stdout=log.open("wb"),
-        stderr=subprocess.STDOUT,
-        # short runs gain nothing by the best code
-        env={**os.environ, "PYSPARK_SUBMIT_ARGS": arguments, "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"},
-    )
-
-
-def java_of(process: "subprocess.Popen[bytes]") -> int | None:
-    """The JVM that a monitor started."""
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = status.read_text().rpartition(")")[2].split()
-            program = status.with_name("cmdline").read_bytes()
-        except OSError:
-            continue
-        if int(fields[1]) == process.pid and b"SparkSubmit" in program and b"/java\0" in program:
-            return int(status.parent.name)
-    return None
-
-
-def printed(log: Path) -> list[str]:
-    """What a monitor printed, without the lines on its progress."""
-    return [line for line in log.read_text().splitlines() if ", refused 0, late " not in line]
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the Java process in /proc")
-def test_a_killed_java_process_is_told_and_a_signal_to_all_processes_is_a_stop(spark, undisturbed, tmp_path):
-    config, log = configured(tmp_path), tmp_path / "printed"
-    for number in range(3):
-        put_events(tmp_path, number)
-    offsets = config.state / "checkpoint" / "offsets" / "0"
-    process = started(config, log)
-    try:
-        # SIGTERM to all processes, as systemd sends it: while Spark starts
-        wait_for(lambda: java_of(process), process)
-        os.killpg(process.pid, signal.SIGTERM)
-        assert process.wait(PATIENCE) == 0
-        assert printed(log) == ["q: came 0", "0 rows; alerts: 0 fired, 0 resolved"]
-
-        # the Java process is killed in the first micro-batch
-        process = started(config, log)
-        wait_for(offsets.exists, process)
-        os.kill(java_of(process) or 0, signal.SIGKILL)
-        assert process.wait(PATIENCE) == 1
-        assert printed(log) == [
-            "the monitor failed: Spark's Java process was killed (signal 9), perhaps because the machine ran out of "
-            f"memory; {AGAIN} (more in {config.state / 'spark.log'})"
-        ]
-
-        # SIGTERM to all processes in mid-run
-        process = started(config, log)
-        wait_for(lambda: commits(config), process)
-        os.killpg(process.pid, signal.SIGTERM)
-        assert process.wait(PATIENCE) == 0
-        *counts, last = printed(log)
-        assert last.endswith(" rows; alerts: 0 fired, 0 resolved") and len(counts) == 1
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    ends = [json.loads(line).get("because") for line in (config.state / "health.jsonl").read_text().splitlines()]
-    assert [end for end in ends if end] == ["it was stopped", "it failed", "it was stopped"]
-    run(config, spark)
-    assert stored(tmp_path) == stored(undisturbed)

@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from samples import MINUTE, NOON, alert, quick_disk, record_of
+from samples import MINUTE, NOON, alert, quick_disk, record_of, spark_commits
 from state_folders import Frame, contents, rows_of, run, source_file, started, stored
 
 from aomg.errors import StateError
@@ -291,3 +291,65 @@ def test_killed_while_it_is_taken_over_it_is_taken_over_again(tmp_path):
     monitor = started(tmp_path)
     assert monitor.notifier.close(20) == {} and monitor.journal.last.batch == 2
     assert not (tmp_path / "state/alerts").exists()
+
+
+# -- files of JSON lines -----------------------------------------------------------------------------------------------
+
+LINES = """
+source: {jsonl: in/, time: ts, columns: {podset: string, rtt: double}}
+state: state/
+queries: {inbound: {value: rtt, unit: us, by: [podset], size: 60m, period: 1m, quantiles: [0.5, 0.99]}}
+sinks: {results: [{jsonl: results.jsonl}]}
+"""
+
+
+def lines_of(folder: Path, batches: int) -> Path:
+    """The results of some batches as JSON lines."""
+    monitor = started(folder, LINES)
+    for batch in range(monitor.journal.next, batches):
+        source_file(folder, batch)
+        monitor(Frame(rows_of(batch)), batch)
+        spark_commits(folder / "state", batch)
+    monitor.notifier.close(0)
+    (folder / "state/queries.json").write_text("{}")
+    return folder / "results.jsonl"
+
+
+def without_batch(text: str, batch: int) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if f'"batch":{batch},' not in line)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda text: text.replace("5000.0", "5001.0", 1), lambda text: without_batch(text, 3)]
+)
+def test_lines_that_are_damaged_or_missing_are_refused_and_a_repair_accepts_the_loss(tmp_path, damage):
+    file = lines_of(tmp_path, 5)
+    assert len(file.read_text().splitlines()) == 5
+    file.write_text(damage(file.read_text()))
+    with pytest.raises(StateError, match=r"results\.jsonl has not the lines that batch [03] wrote: .* --repair"):
+        started(tmp_path, LINES)
+    findings = check_folder(tmp_path / "state").findings
+    assert [(found.file, found.repaired) for found in findings] == [(file, False)]
+    assert check_folder(tmp_path / "state", repair=True).sound
+    assert not check_folder(tmp_path / "state").findings
+    lines_of(tmp_path, 7)
+    assert '"batch":6,' in file.read_text()
+
+
+def test_lines_of_other_programs_do_not_matter(tmp_path):
+    file = lines_of(tmp_path, 3)
+    file.write_text(f"{{}}\n{file.read_text()}not ours\n")
+    assert lines_of(tmp_path, 5).read_text().count('"batch":') == 5
+
+
+@pytest.mark.parametrize("gone", [Path.unlink, lambda file: file.write_text("")])
+def test_a_file_of_lines_that_was_moved_or_emptied_is_logged_and_begins_anew(tmp_path, caplog, gone):
+    file = lines_of(tmp_path, 3)
+    gone(file)
+    lines_of(tmp_path, 5)
+    assert f"{file} no longer has the lines of batch 2 and before; if nobody has moved" in caplog.text
+    assert '"batch":3,' in file.read_text() and '"batch":2,' not in file.read_text()
+    caplog.clear()
+    file.write_text(without_batch(file.read_text(), 3))  # only the end of the file must be whole
+    lines_of(tmp_path, 6)
+    assert f"{file} no longer has the lines of batch 3 and before" in caplog.text

@@ -66,19 +66,19 @@ def _save(index: Any, key: Any, data: Any) -> None:
 
 
 @cache
-def _lock_file(folder: str) -> int | None:
+def _lock_file(folder: Path) -> int | None:
     """Open the file on which the kernels of a folder are locked. It stays open: closing it would release all locks."""
     if fcntl is None:
         return None
     try:
-        os.makedirs(folder, exist_ok=True)
-        return os.open(os.path.join(folder, _LOCKS), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(folder / _LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
         return None
 
 
 @contextmanager
-def _alone(folder: str, name: str) -> Iterator[None]:
+def _alone(folder: Path, name: str) -> Iterator[None]:
     """Wait until no other process compiles the kernel of this name. Does not wait where files cannot be locked.
 
     Each kernel locks one byte of the file. The system releases the locks of a process that ends. Threads first wait for
@@ -101,7 +101,7 @@ def _alone(folder: str, name: str) -> Iterator[None]:
 
 def _compile_alone(kernel: Any) -> None:
     """Let only one process at a time compile the kernel; the next one finds what it has compiled."""
-    compile_signature, folder = kernel.compile, str(kernel._cache.cache_path)
+    compile_signature, folder = kernel.compile, Path(kernel._cache.cache_path)
     name = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
 
     def compile_alone(signature: Any) -> Any:

@@ -70,6 +70,16 @@ class Written:
     replaced: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Appended:
+    """The lines that a sink appended to a file for a batch: their size in bytes, their number and their digest."""
+
+    file: Path
+    size: int
+    rows: int
+    digest: str
+
+
 Manifest = dict[str, dict[str, StoredFile]]
 """The files of every folder of a sink, by name."""
 
@@ -113,6 +123,7 @@ class Entry:
     base: Base | None = None
     lost: tuple[str, ...] = ()
     program: str = ""
+    appended: tuple[Appended, ...] = ()
     digest: str = ""
 
     def sealed(self) -> "Entry":
@@ -172,11 +183,12 @@ class Entry:
             ),
             tuple(record["lost"]),
             record["program"],
+            tuple(Appended(Path(file), *rest) for file, *rest in record.get("appended", ())),
             record["digest"],
         )
 
     def _record(self) -> dict[str, Any]:
-        return {
+        record = {
             "version": VERSION,
             "batch": self.batch,
             "stream": self.stream,
@@ -211,6 +223,9 @@ class Entry:
             },
             "lost": list(self.lost),
         }
+        if self.appended:  # entries of earlier versions have none
+            record["appended"] = [[str(part.file), part.size, part.rows, part.digest] for part in self.appended]
+        return record
 
 
 def damaged(place: Path) -> StateError:

@@ -24,7 +24,7 @@ from aomg.monitor.alerts.state import State
 from aomg.monitor.config.model import QueryConfig
 from aomg.monitor.delivery.notifier import Notifier
 from aomg.monitor.journal.digests import table_digest
-from aomg.monitor.journal.entry import Entry, SourceRead
+from aomg.monitor.journal.entry import Appended, Entry, SourceRead, Written
 from aomg.monitor.journal.journal import Journal
 from aomg.monitor.rules.rows import NO_QUERY, windows_of
 from aomg.monitor.run.progress import Progress, Watcher
@@ -123,13 +123,14 @@ class Batches:
                     None,
                     self.read_by(batch) if read is None else read,
                     content,
-                    tuple(part for part in written if part is not None),
+                    tuple(part for part in written if isinstance(part, Written)),
                     state.to_json(),
                     tuple(self.notifier.queue_of(batch, alerts)),
                     self.quarantine.keep(batch, refused, before.refused),
                     self.notifier.positions,
                     lost=before.lost,
                     program=self.program,
+                    appended=tuple(part for part in written if isinstance(part, Appended)),
                 )
             )
             self.quarantine.write_counts(entry.refused)

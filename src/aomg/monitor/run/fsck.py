@@ -18,7 +18,7 @@ from aomg.monitor.journal.checkpoint import Checkpoint
 from aomg.monitor.journal.entry import Entry
 from aomg.monitor.journal.journal import FOLDER, KEEP, Journal, all_entries, entry_file
 from aomg.monitor.journal.stream import FILE, stored_stream
-from aomg.monitor.run.state_check import accept_joined, checkpoint_problems, compare_files
+from aomg.monitor.run.state_check import accept_joined, checkpoint_problems, compare_files, damaged_lines, lost_lines
 from aomg.monitor.sinks.quarantine import Quarantine
 
 _ANEW = "use a new state folder and new folders for the sinks"
@@ -153,6 +153,14 @@ class _StateFolder:
                     del files[name]
                 problem = "it is missing" if name in report.missing else "it is damaged: its digest is another one"
                 yield self._finding(folder / name, problem, f"accepts that its {rows} rows are lost")
+        appended = [part for entry in journal.entries.values() for part in entry.appended]
+        for file in dict.fromkeys(part.file for part in appended):
+            self._looked_at.append(f"lines of the last {len(journal.entries)} batches in {file}")
+            for batch in damaged_lines(file, journal):
+                lost.append(lost_lines(file, batch))
+                rows = next(part.rows for part in journal.entries[batch].appended if part.file == file)
+                problem = f"the lines of batch {batch} are missing or damaged"
+                yield self._finding(file, problem, f"accepts that its {rows} lines are lost")
         if lost and self._repair:
             journal.rebase(lost)
 

@@ -4,6 +4,7 @@ A monitor that went on with less than it had would compute other results, or fir
 older than the rest is refused; `aomg fsck` says how to go on.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -12,13 +13,16 @@ from pathlib import Path
 from aomg.errors import DamagedFileError, StateError
 from aomg.monitor.config.model import Config
 from aomg.monitor.journal.checkpoint import Checkpoint
+from aomg.monitor.journal.digests import digest_of as digest_of_text
 from aomg.monitor.journal.entry import StoredFile
 from aomg.monitor.journal.journal import FOLDER, Journal
 from aomg.monitor.sinks.joined_files import joined_parts
+from aomg.monitor.sinks.jsonl import lines_of_batches
 from aomg.monitor.sinks.result_folder import batches_in, newest
 from aomg.monitor.sinks.summary_folder import batches_of
 from aomg.tables.parquet_files import digest_in, digest_of
 
+_LOG = logging.getLogger(__name__)
 _ANEW = "or use a new state folder and new folders for the sinks"
 
 
@@ -61,6 +65,50 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
                 )
         for name in report.retired:
             del files[name]
+    for sink in (*config.sinks.results, *config.sinks.alerts):
+        if sink.path is not None and not sink.writes_folder:
+            for batch in damaged_lines(sink.path, journal):
+                raise StateError(
+                    f"{sink.path} has not the lines that batch {batch} wrote: the journal has another digest of them. "
+                    f"Restore the file from a backup, or run aomg fsck {config.state} --repair, which accepts the loss"
+                )
+
+
+def damaged_lines(file: Path, journal: Journal) -> list[int]:
+    """The batches whose lines in a file differ from the journal. Its entries are of the last 20 batches or more.
+
+    Old lines may be gone, up to some batch: somebody has moved or emptied the file, which is logged.
+    """
+    wanted = {
+        entry.batch: part
+        for entry in journal.entries.values()
+        for part in entry.appended
+        if part.file == file and lost_lines(file, entry.batch) not in entry.lost
+    }
+    if not wanted:
+        return []
+    stream = next(iter(journal.entries.values())).stream
+    try:
+        found = lines_of_batches(file, stream, min(wanted))
+    except FileNotFoundError:
+        found = {}
+    rotated = [batch for batch in wanted if batch < min(found, default=journal.next)]
+    if rotated:
+        _LOG.warning(
+            "%s no longer has the lines of batch %d and before; if nobody has moved or emptied it, restore it",
+            file,
+            max(rotated),
+        )
+    return [
+        batch
+        for batch, part in wanted.items()
+        if batch not in rotated and digest_of_text(found.get(batch, b"")) != part.digest
+    ]
+
+
+def lost_lines(file: Path, batch: int) -> str:
+    """How the journal records that the lines of a batch are lost."""
+    return f"{file} batch {batch}"
 
 
 def sink_folders(config: Config) -> list[Path]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from aomg.monitor.alert import Alert
-from aomg.monitor.journal.entry import Written
+from aomg.monitor.journal.entry import Appended, Written
 from aomg.monitor.sinks.result_rows import LabelNames, records, stored
 
 
@@ -19,8 +19,8 @@ class Sink(Protocol):
     files as if nothing had happened. Raises SinkError if nothing can be written; the batch is then repeated.
     """
 
-    def write(self, batch: int, rows: pa.Table | Sequence[Alert], /) -> Written | None:
-        """Store a whole batch on the disk. Returns its files, for the journal, if there are any."""
+    def write(self, batch: int, rows: pa.Table | Sequence[Alert], /) -> Written | Appended | None:
+        """Store a whole batch on the disk. Returns its files or lines, for the journal, if there are any."""
 
 
 @runtime_checkable

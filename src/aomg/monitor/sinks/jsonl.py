@@ -21,6 +21,8 @@ from aomg.monitor.atomic_files import SinkError, flush_folder, reason
 from aomg.monitor.config import values
 from aomg.monitor.config.model import SinkConfig
 from aomg.monitor.config.schema import key
+from aomg.monitor.journal.digests import digest_of
+from aomg.monitor.journal.entry import Appended
 from aomg.monitor.sinks.base import SinkContext, lines_of
 from aomg.monitor.sinks.result_rows import LabelNames
 
@@ -58,14 +60,20 @@ class JsonLinesSink:
         self._stream = stream
         self._last: tuple[int, int] | None = None  # the batch, and the size of the file after it
 
-    def write(self, batch: int, rows: pa.Table | Sequence[Alert]) -> None:
-        """Append the lines of a batch, and remove those that it wrote before."""
+    def write(self, batch: int, rows: pa.Table | Sequence[Alert]) -> Appended | None:
+        """Append the lines of a batch, and remove those that it wrote before. Returns what was appended."""
         extra = {} if self._stream is None else {"stream": self._stream}
-        self.put(batch, [{"batch": batch, **extra, **line} for line in lines_of(batch, rows, self._label_names)])
+        lines = [{"batch": batch, **extra, **line} for line in lines_of(batch, rows, self._label_names)]
+        text = self.put(batch, lines)
+        return Appended(self._file, len(text), len(lines), digest_of(text)) if lines else None
 
-    def put(self, batch: int, lines: Sequence[dict[str, object]]) -> None:
+    def put(self, batch: int, lines: Sequence[dict[str, object]]) -> bytes:
         """Do the same for JSON objects whose first keys are the batch and, if there is one, the stream."""
-        text = b"".join(map(line_of, lines))
+        lines_text = b"".join(map(line_of, lines))
+        self._put(batch, lines_text)
+        return lines_text
+
+    def _put(self, batch: int, text: bytes) -> None:
         try:
             if not self._file.exists():
                 if not text:
@@ -109,6 +117,19 @@ class JsonLinesSink:
             with suppress(OSError):
                 partial.unlink()
             raise
+
+
+def lines_of_batches(file: Path, stream: str, first: int) -> dict[int, bytes]:
+    """Return the lines of a stream in a file, by batch, from batch `first` on. Reads the end of the file only."""
+    lines: dict[int, list[bytes]] = {}
+    with file.open("rb", buffering=0) as raw:
+        for _, line in _lines_from_the_end(raw):
+            head = _HEAD.match(line)
+            if head is not None and (head[2] or b"").decode() == stream:
+                if int(head[1]) < first:
+                    break
+                lines.setdefault(int(head[1]), []).append(line)
+    return {batch: b"".join(reversed(parts)) for batch, parts in lines.items()}
 
 
 def line_of(record: Mapping[str, object]) -> bytes:

@@ -19,7 +19,7 @@ demo: $(INSTALLED) ## a monitor on Spark detects two incidents, in the terminal 
 	$(BIN)/aomg demo
 
 test: lint browser prometheus ## lint, then all tests except the soak
-	$(BIN)/pytest -n 2 --dist loadgroup --durations=10
+	$(BIN)/pytest -n 3 --dist loadgroup --durations=10
 
 bench: $(INSTALLED) ## measure speed, accuracy and space; speeds are ratios to rivals in the same run
 	$(BIN)/python -m benchmarks

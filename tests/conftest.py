@@ -30,6 +30,17 @@ settings.register_profile("soak", deadline=None, max_examples=2000, derandomize=
 settings.load_profile("default")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse to run where pytest-xdist does not keep groups together: every worker would start Spark for itself."""
+    if getattr(config.option, "loadgroup", False):
+        apart = [item.nodeid for item in items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid]
+        if apart:
+            raise pytest.UsageError(
+                f"pytest-xdist ignores the group of {apart[0]}; install the pytest of constraints.txt"
+            )
+
+
 @pytest.hookimpl(tryfirst=True)  # before fixtures are made for a test that cannot run
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test that needs a program which does not run here (tests/programs.py)."""

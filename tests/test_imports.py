@@ -45,3 +45,9 @@ def test_what_is_loaded_on_first_use_is_there():
 def test_no_spark_is_loaded_by(code):
     unwanted = "{'pyspark', 'aomg.spark', 'aomg.streams', 'aomg.generator'} & set(sys.modules)"
     assert printed_by(f"import sys; {code}; print({unwanted})") == "set()"
+
+
+def test_the_driver_of_a_stream_loads_neither_kernels_nor_arrow():
+    """Spark starts a process for every streaming query, only to ask for the names of its state."""
+    heavy = "{'numba', 'pyarrow', 'aomg.spark', 'aomg.tables', 'aomg.core'} & set(sys.modules)"
+    assert printed_by(f"import sys, aomg.stateful_operator; print({heavy})") == "set()"

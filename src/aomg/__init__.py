@@ -13,15 +13,15 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import aomg.caches  # noqa: F401  first: it finds a directory for compiled kernels
-from aomg.core.operator import Operator
 from aomg.errors import AomgError, FinishedError, InputError, QueryError, StateError, UnknownQuantileError
 from aomg.query import FewK, Query
-from aomg.result import Estimate, Result, Results, Share
 
 if TYPE_CHECKING:
-    from aomg.tables import KeyedOperator, quantiles, summaries, windows
+    from aomg.core.operator import Operator
+    from aomg.result import Estimate, Result, Results, Share
+    from aomg.tables.keyed import KeyedOperator
     from aomg.tables.plot import plot
+    from aomg.tables.quantiles import quantiles, summaries, windows
     from aomg.tables.results import flat_table
 
 __version__ = "0.1.0"
@@ -49,8 +49,13 @@ __all__ = [
     "windows",
 ]
 
-_ON_FIRST_USE = {  # these modules load Arrow, which takes longer than all the rest
+_ON_FIRST_USE = {  # these modules load Numba or Arrow, which takes longer than all the rest
+    "Estimate": "aomg.result",
     "KeyedOperator": "aomg.tables",
+    "Operator": "aomg.core.operator",
+    "Result": "aomg.result",
+    "Results": "aomg.result",
+    "Share": "aomg.result",
     "flat_table": "aomg.tables.results",
     "plot": "aomg.tables.plot",
     "quantiles": "aomg.tables",

@@ -1,6 +1,6 @@
 """Finds directories for cached files: compiled kernels, and the start script of the packaged Java.
 
-Importing this module makes sure that Numba has a directory for compiled kernels; the package imports it first.
+Importing this module makes sure that Numba has a directory for compiled kernels; kernels import it first.
 """
 
 import os
@@ -26,13 +26,9 @@ def kernel_cache() -> Path | None:
 
     It is NUMBA_CACHE_DIR, or next to the source or, if that is not writable, in the user's cache.
     """
-    from aomg.core.kernels import steps  # only now: kernels need the directory when they are imported
+    from aomg.core.kernels._compile import cache_folder  # only now: it needs the directory when it is imported
 
-    for kernel in vars(steps).values():
-        path = getattr(getattr(kernel, "stats", None), "cache_path", None)
-        if path:
-            return Path(path)
-    return None
+    return cache_folder()
 
 
 def is_writable(directory: Path) -> bool:

@@ -25,7 +25,7 @@ FILES = 14
 PATIENCE = 300.0  # seconds; only a failing trial waits so long
 FIRST = 1_700_000_000
 CONFIGURATION = """
-source: {jsonl: in/, time: ts, columns: {k: string, v: double}, files_per_batch: 2}
+source: {jsonl: in/, time: ts, columns: {k: string, v: double}, files_per_batch: FILES}
 state: state/
 clock: none
 every: 100ms
@@ -45,9 +45,10 @@ groups:
 """
 
 
-def configured(folder: Path) -> Path:
+def configured(folder: Path, files_per_batch: int = FILES) -> Path:
+    """A folder with the configuration of a monitor."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "aomg.yaml").write_text(CONFIGURATION)
+    (folder / "aomg.yaml").write_text(CONFIGURATION.replace("FILES", str(files_per_batch)))
     return folder
 
 
@@ -111,7 +112,7 @@ def _lines(file: Path, in_order: bool = False) -> list[str]:
 
 
 def _without_batch(row: Mapping[str, Any]) -> str:
-    return str({name: value for name, value in row.items() if name not in ("batch", "stream", "day")})
+    return str({name: value for name, value in row.items() if name not in ("batch", "stream", "day", "file")})
 
 
 # -- in processes of its own -------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Monitors that are killed on Spark, and monitors whose files are damaged: the same outcome, or a refusal by name."""
 
+import itertools
 import json
 import random
 
@@ -19,10 +20,11 @@ def expected(spark, tmp_path_factory):
 
 def test_a_dozen_kills_of_driver_java_and_workers_while_files_arrive_change_nothing(spark, expected, tmp_path):
     monitor = KilledMonitor(tmp_path, random.Random(1))
-    victims = ["worker", "worker", "all", "worker", "worker", "java", "worker", "worker", "driver", "worker", "worker"]
-    assert [end for end in monitor.kill([*victims, "stop"]) if end is not None] == [-9, 1, -9, 0]
-    assert monitor.kill(["stop at the start"]) == [0]
+    victims = [*["worker"] * 4, "java", *["worker"] * 3, "all", "worker", "stop"]
+    assert [end for end in monitor.kill(victims) if end is not None] == [1, -9, 0]
     assert monitor.in_batch >= 6
+    assert monitor.kill(["stop at the start"]) == [0]
+    assert (tmp_path / "printed").read_text().splitlines()[-1] == "0 rows; alerts: 0 fired, 0 resolved"
     ends = [json.loads(line).get("because") for line in (tmp_path / "state/health.jsonl").read_text().splitlines()]
     assert [end for end in ends if end] == ["it failed", "it was stopped", "it was stopped"]
     assert "Spark's Java process was killed (signal 9)" in (tmp_path / "state/spark.log").read_text()
@@ -43,13 +45,32 @@ def test_every_kind_of_file_of_a_monitor(half, how):
         half.damaged(name, how, random.Random(f"{name} {how}"))
 
 
-def test_every_kind_of_file_of_a_checkpoint(spark, expected, tmp_path):
-    half = half_on_spark(tmp_path, spark, expected)
-    kinds = {kind: name for kind, name in half.newest().items() if kind.startswith("state/checkpoint/")}
-    assert len(kinds) > 4
-    for name in kinds.values():
-        for how in DAMAGES:
-            print(name, how, half.damaged(name, how, random.Random(f"{name} {how}"))[:150])
+@pytest.fixture(scope="module")
+def half_spark(spark, expected, tmp_path_factory):
+    return half_on_spark(tmp_path_factory.mktemp("half on spark"), spark, expected)
+
+
+def test_every_kind_of_file_of_a_checkpoint_once(half_spark):
+    kinds = {kind: name for kind, name in half_spark.newest().items() if is_of_a_checkpoint(name)}
+    assert len(kinds) > 6
+    outcomes = {
+        name: half_spark.damaged(name, how, random.Random(name))
+        for name, how in zip(kinds.values(), itertools.cycle(DAMAGES), strict=False)
+    }
+    refusals = [outcome for outcome in outcomes.values() if outcome != SAME]
+    assert len(refusals) > 4
+    assert all("restore" in refusal for refusal in refusals), refusals
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("how", DAMAGES)
+def test_every_kind_of_file_of_a_checkpoint(half_spark, how):
+    for name in half_spark.newest().values():
+        half_spark.damaged(name, how, random.Random(f"{name} {how}"))
+
+
+def is_of_a_checkpoint(name: str) -> bool:
+    return name.startswith("state/checkpoint/") and not name.endswith(".crc")
 
 
 def test_a_monitor_that_does_not_look_at_its_files_would_be_noticed(half, monkeypatch):

@@ -56,7 +56,7 @@ def half_on_spark(folder: Path, spark: SparkSession, expected: Outcome) -> "Half
     """A monitor on Spark that has read all files but the last two."""
 
     def begin(monitor: Path) -> None:
-        configured(monitor)
+        configured(monitor, FILES // 2)
         arrive(monitor, range(FILES - 2))
         spark_monitor.run(monitor, spark)
 

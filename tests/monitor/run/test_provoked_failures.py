@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -38,7 +37,6 @@ queries: {q: {value: v, by: k, size: 20s, period: 10s, lateness: 1s}}
 sinks: {results: [{parquet: results/}]}
 """
 AGAIN = "start again: the micro-batch is repeated"
-RESTORE = "of Spark's checkpoint is missing or damaged; restore the state folder from a backup"
 PATIENCE = 300.0  # seconds; only a failing test waits so long
 
 
@@ -156,34 +154,6 @@ def test_a_damaged_file_that_arrives_in_mid_run_is_named_and_can_be_skipped(spar
     damaged.write_bytes(b"")
     for number in (1, 2):
         put_events(tmp_path, number)
-    run(config, spark)
-    assert stored(tmp_path) == stored(undisturbed)
-
-
-def test_a_damaged_or_missing_file_of_the_state_is_named_and_a_backup_continues(spark, undisturbed, tmp_path):
-    config = configured(tmp_path)
-    shutil.copytree(undisturbed / "telemetry", tmp_path / "telemetry")
-    held = put_events(tmp_path, 2).rename(tmp_path / "held")
-    run(config, spark)
-    shutil.copytree(config.state, tmp_path / "backup")
-    held.rename(tmp_path / "telemetry" / "events-002.parquet")
-    state = config.state / "checkpoint" / "state" / "0" / "0"
-    # the newest snapshot of RocksDB, and the changes since
-    for file in (*state.glob("*.changelog"), *state.glob("*.zip"), *state.glob("SSTs/*.sst")):
-        content = bytearray(file.read_bytes())
-        content[len(content) // 2] ^= 0xFF
-        file.write_bytes(content)
-    told = failure(config, spark)
-    assert told.partition(" of Spark's")[0] in {str(file) for file in state.rglob("*")} and RESTORE in told
-
-    offsets = config.state / "checkpoint" / "offsets" / "1"
-    shutil.rmtree(config.state)
-    shutil.copytree(tmp_path / "backup", config.state)
-    offsets.write_bytes(b"v1\n\xff{")
-    assert failure(config, spark).startswith(f"{offsets} {RESTORE}")
-
-    shutil.rmtree(config.state)
-    shutil.copytree(tmp_path / "backup", config.state)
     run(config, spark)
     assert stored(tmp_path) == stored(undisturbed)
 

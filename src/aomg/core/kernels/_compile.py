@@ -23,6 +23,8 @@ from typing import Any
 from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
 
+import aomg.caches  # noqa: F401  it finds a directory for compiled kernels
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -138,3 +140,9 @@ inlined = compiler(_STAMP, **_OPTIONS, forceinline=True)  # saves the 10 ns of a
 # Copied into its callers before types are inferred: compiled once per caller, without what `level is None` rules out.
 # Only such a function can return a part of an array.
 copied = compiler(_STAMP, **_OPTIONS, inline="always")
+
+
+def cache_folder() -> Path | None:
+    """Return the folder of the compiled kernels; None if nothing is cached. Compiles nothing."""
+    path = getattr(getattr(compiled(source_stamp), "stats", None), "cache_path", None)
+    return Path(path) if path else None

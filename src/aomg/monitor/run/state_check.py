@@ -89,10 +89,10 @@ def damaged_lines(file: Path, journal: Journal) -> list[int]:
         return []
     stream = next(iter(journal.entries.values())).stream
     try:
-        found = lines_of_batches(file, stream, min(wanted))
+        stored_lines = lines_of_batches(file, stream, min(wanted))
     except FileNotFoundError:
-        found = {}
-    rotated = [batch for batch in wanted if batch < min(found, default=journal.next)]
+        stored_lines = {}
+    rotated = [batch for batch in wanted if batch < min(stored_lines, default=journal.next)]
     if rotated:
         _LOG.warning(
             "%s no longer has the lines of batch %d and before; if nobody has moved or emptied it, restore it",
@@ -102,7 +102,7 @@ def damaged_lines(file: Path, journal: Journal) -> list[int]:
     return [
         batch
         for batch, part in wanted.items()
-        if batch not in rotated and digest_of_text(found.get(batch, b"")) != part.digest
+        if batch not in rotated and digest_of_text(stored_lines.get(batch, b"")) != part.digest
     ]
 
 

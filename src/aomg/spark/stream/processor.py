@@ -33,9 +33,10 @@ from aomg.spark.level1 import Level1
 from aomg.spark.level2 import SparkAnswer
 from aomg.spark.parcels import PARCELS, Parcel, batches_of, by_epoch, by_shard
 from aomg.spark.stream.ledger import SCHEMA, Ledger
-from aomg.spark.stream.summaries import LiveSummaries, map_state, put_table, read_tables, remove_tables
+from aomg.spark.stream.summaries import LiveSummaries, maps_of, put_table, read_tables, remove_tables
 from aomg.spark.time_policy import TimePolicy
 from aomg.spark.worker import freeze_loaded_objects, prepare_worker
+from aomg.stateful_operator import ShardOperator, map_state
 from aomg.tables.count_windows import CountWindows, newest_summaries
 from aomg.tables.keyed_windows import keyed_windows
 from aomg.tables.level1 import merge_tally_rows
@@ -55,8 +56,9 @@ def stream_answers(
     level1 = Level1(answer.query, ids, 0, source.texts, on_workers)
     parcels = stream_columns(source, policy).mapInArrow(level1, PARCELS)
     processor = ShardProcessor(answer, layout_of(answer, shards), on_workers)
+    operator = ShardOperator(processor, SCHEMA, ("open", *maps_of(answer.query)))
     initial = None if start is None else start.groupBy("shard")
-    outputs = parcels.groupBy("shard").transformWithState(processor, OUTPUT, "Append", "None", initial)
+    outputs = parcels.groupBy("shard").transformWithState(operator, OUTPUT, "Append", "None", initial)
     return outputs.mapInArrow(unpack_outputs, answer.schema)
 
 
@@ -96,7 +98,7 @@ def unpack_outputs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 class ShardProcessor(StatefulProcessor):
-    """The stateful operator: one group is one shard."""
+    """The work of the stateful operator on workers: one group is one shard."""
 
     def __init__(self, answer: Answer, layout: str, policy: TimePolicy) -> None:
         self._answer = answer

@@ -24,6 +24,7 @@ from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor
 from aomg.core.keyed import LIVE
 from aomg.errors import StateError
 from aomg.query import Query
+from aomg.stateful_operator import map_state
 from aomg.tables.keyed_windows import keyed_windows
 from aomg.tables.rows import content_table, pack, sorted_rows, unpack
 
@@ -32,11 +33,6 @@ _SHORT = 16  # a window of fewer sub-windows has no blocks
 _PART = 4  # a step that closes more than this part of a window forms no blocks
 
 Tables = dict[int, pa.Table]
-
-
-def map_state(handle: StatefulProcessorHandle, name: str) -> MapState:
-    """A map of the state store: tables by number."""
-    return handle.getMapState(name, "entry long", "content binary")
 
 
 def read_tables(state: MapState) -> Tables:

@@ -17,7 +17,7 @@ from rich.console import Console
 from aomg.monitor.config.reader import load
 from aomg.monitor.run.monitor import Monitor
 
-pytestmark = pytest.mark.xdist_group("monitor on spark")
+pytestmark = pytest.mark.xdist_group("faults on spark")
 
 MAY = 1_714_521_600_000  # 2024-05-01T00:00:00Z in milliseconds
 SPLIT = 50_000

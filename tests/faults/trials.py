@@ -184,8 +184,12 @@ class HalfRun:
     def _age(self, name: str) -> tuple[int, str]:
         return (self._backup / name).stat().st_mtime_ns, name
 
-    def damaged(self, name: str, how: str, chance: random.Random) -> str:
-        """Damage a file and go on to the end. Returns SAME, or what was refused; then the undamaged file must help."""
+    def damaged(self, name: str, how: str, chance: random.Random, restores: bool = True) -> str:
+        """Damage a file and go on to the end. Returns SAME, or what was refused; then the undamaged file must help.
+
+        restores
+            Whether that is tried, too.
+        """
         shutil.rmtree(self.folder)
         shutil.copytree(self._backup, self.folder)
         damage(self.folder / name, how, chance)
@@ -199,6 +203,8 @@ class HalfRun:
                 return self._completed(name, what, warned)
         if not self._is_named(name, refusal):
             raise WrongOutcomeError(f"{what}, and the refusal does not name it: {refusal}")
+        if not restores:
+            return refusal
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(self._backup / name, self.folder / name)
         try:
@@ -225,7 +231,8 @@ class HalfRun:
     def _is_named(self, name: str, refusal: str) -> bool:
         """Whether a refusal names the file, or a folder in which it is."""
         places = [self.folder / name, *(self.folder / name).parents]
-        return any(str(place) in refusal for place in places[: places.index(self.folder)])
+        text = refusal.partition(" (more in ")[0]
+        return any(str(place) in text for place in places[: places.index(self.folder)])
 
     def _untouched(self, name: str) -> Outcome:
         """The expected outcome without what was in the damaged file, if that is a log that nobody reads again."""

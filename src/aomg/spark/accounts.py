@@ -1,8 +1,12 @@
 """Reads a stream's checkpoint: what became of every event, and the results of windows that were still open."""
 
+import atexit
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from functools import reduce
+from functools import cache, reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import quote
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -97,4 +101,20 @@ class _OpenEnd:
 def _state(spark: SparkSession, checkpoint: str, name: str, operator: int = 0) -> DataFrame:
     """One state variable of a stream's operator, as rows."""
     reader = spark.read.format("statestore").option("stateVarName", name).option("operatorId", operator)
-    return reader.load(checkpoint)
+    return reader.load(_plain_path(checkpoint))
+
+
+@cache
+def _plain_path(checkpoint: str) -> str:
+    """A path to a checkpoint that Spark's reader of states can open: it cannot if a space or the like is in the path.
+
+    Then it is a link in a temporary folder that lasts as long as the process.
+    """
+    path = checkpoint.removeprefix("file://")
+    if quote(path) == path or not Path(path).is_dir():
+        return checkpoint
+    folder = TemporaryDirectory(prefix="aomg-")
+    atexit.register(folder.cleanup)
+    link = Path(folder.name, "checkpoint")
+    link.symlink_to(Path(path).absolute())
+    return str(link)

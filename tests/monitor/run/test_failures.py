@@ -153,6 +153,16 @@ def test_a_damaged_file_that_spark_does_not_name_is_found_by_its_checksums(confi
     assert explained(recorded(name, tmp_path), config) == f"{file} {RESTORE}{more(config)}"
 
 
+@pytest.mark.parametrize("log", ["offsets", "sources/0"])
+def test_a_batch_that_is_missing_in_a_log_of_spark_is_named(config, tmp_path, log):
+    for name in ("offsets", "sources/0"):
+        (tmp_path / "state/checkpoint" / name).mkdir(parents=True)
+        (tmp_path / "state/checkpoint" / name / "1").touch()
+    (tmp_path / "state/checkpoint" / log / "1").unlink()
+    text = "java.lang.IllegalStateException: batch 1 doesn't exist"
+    assert explained(text, config) == f"{tmp_path}/state/checkpoint/{log}/1 {RESTORE}{more(config)}"
+
+
 @pytest.mark.parametrize("name", sorted(file.stem for file in RECORDED.iterdir()))
 def test_no_text_is_long_or_has_a_stack_trace(config, tmp_path, name):
     text = explained(recorded(name, tmp_path), config)

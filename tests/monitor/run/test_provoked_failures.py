@@ -26,7 +26,7 @@ from aomg.monitor.run import check
 from aomg.monitor.run.failures import failure_of
 from aomg.monitor.run.monitor import Monitor
 
-pytestmark = pytest.mark.xdist_group("monitor on spark")
+pytestmark = pytest.mark.xdist_group("faults on spark")
 
 CONFIGURATION = """
 source: {parquet: telemetry/, time: ts, files_per_batch: 1}

@@ -254,6 +254,7 @@ def _checkpoint(causes: Sequence[Cause], config: Config) -> str | None:
     )
     paths = [path for cause in reversed(causes) for path in _paths(str(cause), [checkpoint])]
     place = next((path for path in paths if path != checkpoint), None) or damaged_file(checkpoint)
+    place = place or _missing_log(causes, checkpoint)
     if place is None and _last(causes, damage) is None:
         return None
     if place is None:
@@ -264,6 +265,16 @@ def _checkpoint(causes: Sequence[Cause], config: Config) -> str | None:
         f"{place or checkpoint} of Spark's checkpoint is missing or damaged; restore the state folder from a backup, "
         "or use a new state folder and new folders for the sinks"
     )
+
+
+def _missing_log(causes: Sequence[Cause], checkpoint: Path) -> Path | None:
+    """The file of a batch in one of Spark's logs, if it is missing: Spark says "batch 12 doesn't exist"."""
+    cause = _last(causes, r"^[\w.$]*IllegalStateException: batch \d+ doesn't exist")
+    if cause is None:
+        return None
+    batch = cause.message.split()[1]
+    logs = [checkpoint / "offsets", *sorted(checkpoint.glob("sources/*"))]
+    return next((log / batch for log in logs if not (log / batch).exists()), None)
 
 
 def _source_file(causes: Sequence[Cause], config: Config) -> str | None:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from aomg.cli import app
 from aomg.errors import StateError
+from aomg.monitor.run.checksums import checksums_of
 from aomg.monitor.run.fsck import check_folder
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
@@ -132,6 +133,7 @@ def test_results_that_are_lost_stay_recorded_and_the_damaged_file_is_set_aside(t
         ("journal/0000000003.json", "the newest entry is missing or damaged"),
         ("checkpoint/commits/3", "has lost batches"),
         ("queries.json", "it is missing or damaged"),
+        ("checkpoint/state/0/0/1.changelog", "it differs from its checksums"),
     ],
 )
 def test_what_cannot_be_repaired_is_named_with_what_to_do(tmp_path, name, problem):
@@ -139,6 +141,13 @@ def test_what_cannot_be_repaired_is_named_with_what_to_do(tmp_path, name, proble
     (tmp_path / "state/queries.json").write_text("{}")
     if name == "journal/0000000003.json":
         (tmp_path / "state" / name).write_text("{}")
+    elif name.endswith(".changelog"):
+        file = tmp_path / "state" / name
+        file.parent.mkdir(parents=True)
+        file.write_bytes(b"as it was")
+        file.with_name(f".{file.name}.crc").write_bytes(checksums_of(b"as it was"))
+        assert fsck(tmp_path)[0] == 0
+        file.write_bytes(b"as it wax")
     elif name == "queries.json":
         (tmp_path / "state" / name).unlink()
     else:

@@ -6,6 +6,8 @@ of every chunk. Spark does not compare them when it reads its state.
 
 import os
 import zlib
+from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 _CHUNK = 512  # Hadoop's default; files with others count as sound
@@ -14,10 +16,14 @@ _MOST_BYTES = 2_000_000_000  # some seconds
 
 
 def damaged_file(folder: Path, most_bytes: int = _MOST_BYTES) -> Path | None:
-    """Return a file that differs from its checksums; None if there is none.
+    """Return a file that differs from its checksums; None if there is none. Reads the newest files first."""
+    return next(damaged_files(folder, most_bytes), None)
 
-    Reads the newest files first, up to `most_bytes`. Files without checksums count as sound, and so do hidden ones: a
-    kill may leave half of one.
+
+def damaged_files(folder: Path, most_bytes: float = inf) -> Iterator[Path]:
+    """Find all files that differ from their checksums; reads `most_bytes` at most.
+
+    Files without checksums count as sound, and so do hidden ones: a kill may leave half of one.
     """
     files = [Path(parent, name) for parent, _, names in os.walk(folder) for name in names if not name.startswith(".")]
     for file in sorted(files, key=_age):
@@ -25,11 +31,10 @@ def damaged_file(folder: Path, most_bytes: int = _MOST_BYTES) -> Path | None:
             stored = file.with_name(f".{file.name}.crc").read_bytes()
             size = file.stat().st_size
             if size <= most_bytes and stored.startswith(_HEAD) and checksums_of(file.read_bytes()) != stored:
-                return file
+                yield file
             most_bytes -= min(size, most_bytes)
         except OSError:
             continue
-    return None
 
 
 def checksums_of(content: bytes) -> bytes:

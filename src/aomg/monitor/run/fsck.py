@@ -18,6 +18,7 @@ from aomg.monitor.journal.checkpoint import Checkpoint
 from aomg.monitor.journal.entry import Entry
 from aomg.monitor.journal.journal import FOLDER, KEEP, Journal, all_entries, entry_file
 from aomg.monitor.journal.stream import FILE, stored_stream
+from aomg.monitor.run.checksums import damaged_files
 from aomg.monitor.run.state_check import accept_joined, checkpoint_problems, compare_files, damaged_lines, lost_lines
 from aomg.monitor.sinks.quarantine import Quarantine
 
@@ -131,6 +132,8 @@ class _StateFolder:
         for problem in checkpoint_problems(self._state, journal, self._checkpoint):
             cause, _, remedy = problem.rpartition(": ")
             yield Damage(self._checkpoint.folder, cause, remedy)
+        for file in damaged_files(self._checkpoint.folder):
+            yield Damage(file, "it differs from its checksums", f"restore the state folder from a backup, or {_ANEW}")
         file = self._state / "queries.json"
         try:
             json.loads(file.read_bytes())

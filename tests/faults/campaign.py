@@ -56,8 +56,10 @@ class Campaign:
     def __init__(self, folder: Path, seed: int) -> None:
         self._folder, self._seed = folder, seed
         self._work = folder / "work"
-        shutil.rmtree(self._work, ignore_errors=True)
-        self._work.mkdir(parents=True)
+        for place in self._work.glob("*"):  # folders of wrong trials stay, to be looked at
+            if not place.name.startswith("trial-"):
+                shutil.rmtree(place)
+        self._work.mkdir(parents=True, exist_ok=True)
         self._spark = start_session(self._work / "spark")
         self._expected = undisturbed(self._work / "undisturbed", self._spark)
         self._half = half_on_spark(self._work / "half", self._spark, self._expected)
@@ -73,11 +75,14 @@ class Campaign:
         chance = random.Random(f"{self._seed}/{number}")
         kind = list(self._kinds)[number % len(self._kinds)]
         folder, began = self._work / f"trial-{number}", time.monotonic()
+        shutil.rmtree(folder, ignore_errors=True)
         try:
             done, text = self._kinds[kind](chance, folder)
             verdict = SAME if text == SAME else "refused"
         except WrongOutcomeError as error:
             done, verdict, text = "", "wrong", str(error)
+        except Exception as error:  # a refusal where there must be none, or a fault of the trial: look at it
+            done, verdict, text = "", "wrong", f"{type(error).__name__}: {error}"
         if verdict != "wrong":
             shutil.rmtree(folder, ignore_errors=True)
         return TrialRecord(number, kind, done, verdict, text, round(time.monotonic() - began, 1))
@@ -97,7 +102,7 @@ class Campaign:
         return f"before operations {operations}", self._writes.killed_before(operations, folder)
 
     def close(self) -> None:
-        """End Spark, and remove what no wrong trial needs."""
+        """End Spark."""
         self._spark.stop()
 
 

@@ -45,6 +45,8 @@ class KilledWrites:
 
     operations
         How many operations on the file system an undisturbed run has.
+    sites
+        The first operation of each place in the source that has one.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -52,6 +54,7 @@ class KilledWrites:
             _play(_prepared(folder), operations)
         self._expected = _outcome(folder)
         self.operations = len(operations)
+        self.sites = {site: number for number, site in reversed(list(enumerate(operations.sites)))}
 
     def half(self, folder: Path) -> HalfRun:
         """A monitor that has ended well in the middle."""

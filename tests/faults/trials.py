@@ -229,10 +229,12 @@ class HalfRun:
             return named[0]
 
     def _is_named(self, name: str, refusal: str) -> bool:
-        """Whether a refusal names the file, or a folder in which it is."""
-        places = [self.folder / name, *(self.folder / name).parents]
+        """Whether a refusal names the file, or its folder, or the checkpoint that it is in."""
+        places = [self.folder / name, (self.folder / name).parent]
+        if name.startswith("state/checkpoint/"):
+            places.append(self.folder / "state/checkpoint")
         text = refusal.partition(" (more in ")[0]
-        return any(str(place) in text for place in places[: places.index(self.folder)])
+        return any(str(place) in text for place in places)
 
     def _untouched(self, name: str) -> Outcome:
         """The expected outcome without what was in the damaged file, if that is a log that nobody reads again."""

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import resource
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -107,9 +108,27 @@ class Killed(BaseException):
 
 
 class Operations(list[str]):
-    """Operations on the file system that were done. After the kill, nothing is done (`dead`)."""
+    """Operations on the file system that were done. After the kill, nothing is done (`dead`).
+
+    sites
+        The places in the package from which each was called: the last two functions.
+    """
 
     dead = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sites: list[str] = []
+
+
+def _site() -> str:
+    """The last two functions of the package that lead here."""
+    frame, places = sys._getframe(1), []
+    while frame is not None and len(places) < 2:
+        if "/aomg/" in frame.f_code.co_filename:
+            places.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}")
+        frame = frame.f_back
+    return " ".join(places)
 
 
 @contextmanager
@@ -131,6 +150,7 @@ def dying(operation_number: int, torn: bool = False) -> Iterator[Operations]:
             if done.dead:
                 raise Killed
             done.append(name)
+            done.sites.append(f"{name} {_site()}")
             return real(*arguments, **named)
 
         return mock.patch.object(os, name, operation)

@@ -83,6 +83,12 @@ def lose_the_stream(folder):
     return file
 
 
+def change_the_stream(folder):
+    file = folder / "state/stream"
+    file.write_text("0123456789ab\n")
+    return file
+
+
 def tear_the_newest_entry(folder):
     """Killed by a power failure before Spark committed its batch."""
     file = folder / "state/journal/0000000003.json"
@@ -99,6 +105,7 @@ REPAIRABLE = [
     damage_an_old_entry,
     lose_an_old_entry,
     lose_the_stream,
+    change_the_stream,
     tear_the_newest_entry,
 ]
 
@@ -163,3 +170,26 @@ def test_other_folders_and_folders_in_use_are_refused(tmp_path):
     (tmp_path / "state/alerts").mkdir(parents=True)
     with pytest.raises(StateError, match="a version without a journal; aomg run takes it over"):
         check_folder(tmp_path / "state")
+
+
+def test_a_base_that_is_missing_is_named_as_at_the_start_and_repaired(tmp_path):
+    run(tmp_path, 45)
+    base = tmp_path / "state/journal/0000000020.json"
+    base.unlink()
+    with pytest.raises(StateError, match=f"{base} is missing .* run aomg fsck"):
+        started(tmp_path)
+    code, output = fsck(tmp_path)
+    assert code == 1 and str(base) in output.replace("\n", "") and "no longer checked" in " ".join(output.split())
+    assert fsck(tmp_path, "--repair")[0] == 0 and fsck(tmp_path)[0] == 0
+    goes_on(tmp_path, 45)
+
+
+def test_an_entry_of_a_later_version_is_left_alone(tmp_path):
+    run(tmp_path, 4)
+    entry = tmp_path / "state/journal/0000000003.json"
+    entry.write_text(entry.read_text().replace('"version":1', '"version":2'))
+    (tmp_path / "state/checkpoint/commits/3").unlink()
+    before = contents(tmp_path)
+    code, output = fsck(tmp_path, "--repair")
+    assert code == 1 and "it is of a later version" in output and "use a newer program" in output
+    assert contents(tmp_path) == before

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from pathlib import Path
 from unittest import mock
 
+import pyarrow as pa
 import pytest
 from samples import MINUTE, NOON, alert, quick_disk, record_of, spark_commits
 from state_folders import Frame, contents, rows_of, run, source_file, started, stored
@@ -291,6 +292,72 @@ def test_killed_while_it_is_taken_over_it_is_taken_over_again(tmp_path):
     monitor = started(tmp_path)
     assert monitor.notifier.close(20) == {} and monitor.journal.last.batch == 2
     assert not (tmp_path / "state/alerts").exists()
+
+
+# -- summaries ---------------------------------------------------------------------------------------------------------
+
+SUMMARIES = """
+source: {jsonl: in/, time: ts, columns: {podset: string, rtt: double}}
+state: state/
+queries: {inbound: {value: rtt, unit: us, by: [podset], size: 60m, period: 1m, quantiles: [0.5, 0.99]}}
+sinks: {results: [{jsonl: results.jsonl}], summaries: [{parquet: summaries/}], alerts: [{jsonl: alerts.jsonl}]}
+groups: [{name: network, rules: [{alert: Slow, expr: p99 > 4ms}]}]
+"""
+
+
+def summaries_of(folder: Path, batches: int) -> list[Path]:
+    """The files of summaries of some batches, in the order of their batches: joined ones first."""
+    monitor = started(folder, SUMMARIES)
+    for batch in range(monitor.journal.next, batches):
+        source_file(folder, batch)
+        rows = rows_of(batch)
+        both = pa.concat_tables([rows, rows.set_column(rows.num_columns - 1, "summary", pa.array([b"one"]))])
+        both = both.append_column("written_by", pa.array(["Query(...)"] * 2))
+        monitor(Frame(both), batch)
+        spark_commits(folder / "state", batch)
+    monitor.notifier.close(0)
+    return sorted((folder / "summaries").glob("*/*.parquet"), key=lambda path: (path.name.startswith("batch"), path))
+
+
+def test_of_joined_and_single_summaries_only_the_oldest_may_be_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(small_files, "MOST_FILES", 3)
+    monkeypatch.setattr(small_files, "APART", 2)
+    oldest, *others = summaries_of(tmp_path, 8)
+    assert oldest.name.startswith("compacted-") and others[-1].name.startswith("batch-")
+    for file in others:
+        content = file.read_bytes()
+        file.unlink()
+        with pytest.raises(StateError, match=f"{file} is missing"):
+            started(tmp_path, SUMMARIES)
+        file.write_bytes(content)
+    oldest.unlink()
+    started(tmp_path, SUMMARIES).notifier.close(0)
+
+
+@pytest.mark.parametrize("kept", ["summaries", "results.jsonl", "alerts.jsonl"])
+def test_a_state_folder_that_is_older_than_any_sink_is_refused(tmp_path, kept):
+    summaries_of(tmp_path, 2)
+    shutil.copytree(tmp_path / "state", tmp_path / "backup")
+    summaries_of(tmp_path, 6)
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "backup").rename(tmp_path / "state")
+    for name in {"summaries", "results.jsonl", "alerts.jsonl"} - {kept}:
+        file = tmp_path / name
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
+    if kept == "alerts.jsonl":  # it fired before; now it is resolved
+        first = (tmp_path / kept).read_text().splitlines()[0]
+        (tmp_path / kept).write_text(f"{first}\n" + first.replace('"batch":0', '"batch":5') + "\n")
+    what = "results" if kept == "results.jsonl" else kept.removesuffix(".jsonl")
+    with pytest.raises(
+        StateError, match=f"{tmp_path / kept} has {what} of batch 5, but .* ends with batch 1: the state"
+    ):
+        started(tmp_path, SUMMARIES)
+
+
+def test_a_journal_without_the_id_of_its_stream_is_refused_and_nothing_is_written(tmp_path):
+    run(tmp_path, 3)
+    (tmp_path / "state/stream").unlink()
+    refused(tmp_path, r"state/stream is missing; restore it from a backup, or run aomg fsck .* --repair")
 
 
 # -- files of JSON lines -----------------------------------------------------------------------------------------------

@@ -18,6 +18,10 @@ VERSION = 1
 _Alert = dict[str, Any]
 
 
+class LaterVersionError(StateError):
+    """An entry was written by a newer program."""
+
+
 @dataclass(frozen=True)
 class SourceFile:
     """A file that a batch read: its size, and when it was modified, in milliseconds since 1970."""
@@ -145,7 +149,7 @@ class Entry:
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise damaged(place) from error
         if type(version) is int and version > VERSION:
-            raise StateError(
+            raise LaterVersionError(
                 f"{place} has version {version}, but this program reads version {VERSION}; use a newer program"
             )
         if entry is None or not same:

@@ -22,6 +22,8 @@ _NAME = re.compile(r"(\d{10,})\.json")
 class Journal:
     """The entries of a state folder, checked one by one and as a chain, and what they add up to.
 
+    stream
+        The id of the state folder.
     files
         All files that sinks have written and not replaced, by folder and name.
     queue
@@ -35,7 +37,7 @@ class Journal:
             Entries to add up instead, for a repair: some may be missing between them.
         """
         self._folder = state / FOLDER
-        self._stream = stream
+        self.stream = stream
         self.entries: dict[int, Entry] = {}
         self.files: Manifest = {}
         self.queue: dict[int, Sequence[dict[str, Any]]] = {}
@@ -82,7 +84,7 @@ class Journal:
         """
         last = self.last
         assert last is None or entry.batch == last.batch + 1, (entry.batch, self.next)
-        entry = replace(entry, stream=self._stream, previous=None if last is None else last.digest)
+        entry = replace(entry, stream=self.stream, previous=None if last is None else last.digest)
         self._add(entry)
         if entry.base is None and (last is None or entry.batch % KEEP == 0):
             entry = replace(entry, base=self.base(entry.positions))
@@ -114,7 +116,7 @@ class Journal:
     def _check(self, entry: Entry) -> None:
         """Check that an entry continues those before it."""
         place, last = entry_file(self._folder, entry.batch), self.last
-        if entry.stream != self._stream:
+        if entry.stream != self.stream:
             raise StateError(f"{place} belongs to another state folder; restore the whole state folder from one backup")
         if last is None:
             if entry.base is None:

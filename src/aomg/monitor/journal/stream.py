@@ -11,16 +11,18 @@ FILE = "stream"
 
 
 def stream_of(state: Path) -> str:
-    """Return the id of a state folder: random at the first call, the same from then on."""
+    """Return the id of a state folder: random at the first call, the same from then on.
+
+    Raises StateError if it is damaged, or missing beside a journal.
+    """
     file = state / FILE
     if not file.exists():
+        if any((state / "journal").glob("[0-9]*.json")):
+            raise StateError(f"{file} is missing; restore it from a backup, or run aomg fsck {state} --repair")
         put(file, f"{uuid.uuid4().hex[:12]}\n".encode())
     name = stored_stream(state)
     if name is None:
-        raise StateError(
-            f"{file} is damaged; restore it from a backup (the entries in {state / 'journal'} and the file _stream of "
-            "a results folder have the same 12 characters)"
-        )
+        raise StateError(f"{file} is damaged; restore it from a backup, or run aomg fsck {state} --repair")
     return name
 
 

@@ -15,7 +15,7 @@ from aomg.errors import StateError
 from aomg.monitor.atomic_files import locked, put
 from aomg.monitor.delivery.outbox import position_is_sound, sealed_position
 from aomg.monitor.journal.checkpoint import Checkpoint
-from aomg.monitor.journal.entry import Entry
+from aomg.monitor.journal.entry import Entry, LaterVersionError
 from aomg.monitor.journal.journal import FOLDER, KEEP, Journal, all_entries, entry_file
 from aomg.monitor.journal.stream import FILE, stored_stream
 from aomg.monitor.run.checksums import damaged_files
@@ -93,11 +93,16 @@ class _StateFolder:
         self._looked_at.append(f"{len(stored)} entries of the journal")
         readable = [entry for entry in stored.values() if isinstance(entry, Entry)]
         stream = stored_stream(self._state)
-        if stream is None and readable:
+        if readable and stream not in {entry.stream for entry in readable}:
             stream = readable[-1].stream
             if self._repair:
                 put(self._state / FILE, f"{stream}\n".encode())
             yield self._finding(self._state / FILE, "it is missing or damaged", "the journal has its content")
+        for number, entry in stored.items():
+            if isinstance(entry, LaterVersionError):
+                place = entry_file(self._state / FOLDER, number)
+                yield Damage(place, "it is of a later version", "use a newer program")
+                return
         newest = max(stored, default=0)
         if isinstance(stored.get(newest), StateError) and self._checkpoint.committed < newest:
             place = entry_file(self._state / FOLDER, newest)
@@ -114,12 +119,18 @@ class _StateFolder:
             yield Damage(place, "the newest entry is missing or damaged; it has the alert state", remedy)
             return
         self._journal = Journal(self._state, stream or "", [entry for entry in readable if entry.stream == stream])
+        needed = _needed(readable)
         unreadable = [number for number in range(min(stored), newest) if not isinstance(stored.get(number), Entry)]
-        if unreadable or not _is_chain(readable):
+        if not unreadable and needed[0].base is None:
+            unreadable = [needed[0].batch - 1]
+        if unreadable or not _is_chain(needed):
             if self._repair:
                 self._journal.rebase()
             batches = f"batch {', '.join(map(str, unreadable))}" if unreadable else "older batches"
-            remedy = f"the newest entry becomes a base; alerts of {batches} that still wait for a receiver are lost"
+            remedy = (
+                f"the newest entry becomes a base. Files that {batches} wrote are no longer checked, and alerts of it "
+                "that still wait for a receiver are lost"
+            )
             place = entry_file(self._state / FOLDER, unreadable[0]) if unreadable else self._state / FOLDER
             problem = (
                 "it is missing or damaged" if unreadable else "an entry was changed: the chain of digests is broken"
@@ -202,7 +213,13 @@ class _StateFolder:
         return Damage(file, problem, remedy if self._repair else f"--repair: {remedy}", self._repair)
 
 
+def _needed(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """The entries that a start reads: from the newest base with enough entries after it."""
+    bases = [number for number, entry in enumerate(entries) if entry.base and entry.batch <= entries[-1].batch - KEEP]
+    return entries[max(bases, default=0) :]
+
+
 def _is_chain(entries: Sequence[Entry]) -> bool:
     """Whether each entry has the digest of the one before, and the first is a base."""
     chained = all(after.previous == before.digest for before, after in pairwise(entries))
-    return chained and (not entries or entries[0].base is not None or len(entries) > KEEP)
+    return chained and (not entries or entries[0].base is not None)

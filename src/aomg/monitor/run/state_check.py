@@ -5,7 +5,7 @@ older than the rest is refused; `aomg fsck` says how to go on.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -17,7 +17,7 @@ from aomg.monitor.journal.digests import digest_of as digest_of_text
 from aomg.monitor.journal.entry import StoredFile
 from aomg.monitor.journal.journal import FOLDER, Journal
 from aomg.monitor.sinks.joined_files import joined_parts
-from aomg.monitor.sinks.jsonl import lines_of_batches
+from aomg.monitor.sinks.jsonl import lines_of_batches, newest_line
 from aomg.monitor.sinks.result_folder import batches_in, newest
 from aomg.monitor.sinks.summary_folder import batches_of
 from aomg.tables.parquet_files import digest_in, digest_of
@@ -43,12 +43,12 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
     """Raise StateError if something is missing, damaged, or older than the rest. Looks at sizes, not at content."""
     for problem in checkpoint_problems(config.state, journal, checkpoint):
         raise StateError(problem)
-    for folder in sink_folders(config):
-        ahead = newest(folder)
+    for sink_place, what, ahead in _newest_batches(config, journal.stream):
         if ahead > journal.next:
+            ends = f"ends with batch {journal.next - 1}" if journal.entries else "has no entries"
             raise StateError(
-                f"{folder} has results of batch {ahead}, but {config.state / FOLDER} ends with batch "
-                f"{journal.next - 1}: the state folder is older than the results. Restore the newer one, {_ANEW}"
+                f"{sink_place} has {what} of batch {ahead}, but {config.state / FOLDER} {ends}: the state folder is "
+                f"older than the {what}. Restore the newer one, {_ANEW}"
             )
     configured = {str(sink.path) for sink in (*config.sinks.results, *config.sinks.summaries) if sink.writes_folder}
     for place, files in list(journal.files.items()):
@@ -74,6 +74,20 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
                 )
 
 
+def _newest_batches(config: Config, stream: str) -> Iterator[tuple[Path, str, int]]:
+    """The newest batch of this stream in every sink that keeps files; -1 if there is none."""
+    for folder in sink_folders(config):
+        yield folder, "results", newest(folder)
+    for sink in config.sinks.summaries:
+        if sink.path is not None and sink.path.is_dir():
+            spans = [batches_of(path.name) for path in sink.path.glob("*/*.parquet")]
+            yield sink.path, "summaries", max((s.last for s in spans if s and s.stream == stream), default=-1)
+    for sinks, what in ((config.sinks.results, "results"), (config.sinks.alerts, "alerts")):
+        for sink in sinks:
+            if sink.path is not None and not sink.writes_folder and sink.path.is_file():
+                yield sink.path, what, newest_line(sink.path, stream)
+
+
 def damaged_lines(file: Path, journal: Journal) -> list[int]:
     """The batches whose lines in a file differ from the journal. Its entries are of the last 20 batches or more.
 
@@ -87,9 +101,8 @@ def damaged_lines(file: Path, journal: Journal) -> list[int]:
     }
     if not wanted:
         return []
-    stream = next(iter(journal.entries.values())).stream
     try:
-        stored_lines = lines_of_batches(file, stream, min(wanted))
+        stored_lines = lines_of_batches(file, journal.stream, min(wanted))
     except FileNotFoundError:
         stored_lines = {}
     rotated = [batch for batch in wanted if batch < min(stored_lines, default=journal.next)]
@@ -201,11 +214,16 @@ def _span(name: str) -> tuple[int, int] | None:
 def _by_age(files: Mapping[str, StoredFile]) -> list[list[list[str]]]:
     """Names that are removed together as they age, the oldest first: days of results; for each query, summaries."""
     days = sorted(name for name in files if name.startswith("day="))
-    others = sorted(name for name in files if not name.startswith("day="))
+    others = sorted((name for name in files if not name.startswith("day=")), key=_age)
     groups: list[list[list[str]]] = []
     if days:
         groups.append([list(part) for _, part in groupby(days, _folder_of)])
     return [*groups, *([[name] for name in part] for _, part in groupby(others, _folder_of))]
+
+
+def _age(name: str) -> tuple[str, tuple[int, int], str]:
+    """The order of summaries: by folder, then by their batches; a joined file may be older than one of a batch."""
+    return _folder_of(name), _span(Path(name).name) or (0, 0), name
 
 
 def _folder_of(name: str) -> str:

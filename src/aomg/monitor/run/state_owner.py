@@ -20,13 +20,14 @@ def claim_state(config: Config) -> None:
     """
     file = config.state / _FILE
     current = _plan_texts(config)
-    if not file.exists() or not _begun(config):
+    if not _begun(config):
         put(file, (json.dumps(current, indent=1) + "\n").encode())
         return
     try:
         known = [(str(name), str(text)) for name, text in json.loads(file.read_text()).items()]
     except (OSError, ValueError, AttributeError) as error:
-        raise StateError(f"{file} is damaged; restore it from a backup, or use a new state folder") from error
+        what = "damaged" if file.exists() else "missing"
+        raise StateError(f"{file} is {what}; restore it from a backup, or use a new state folder") from error
     # by position: the plan does not depend on the names of queries
     differing = [
         f"{now[0] or before[0]} was {readable(before[1])!r} and is {readable(now[1])!r}"

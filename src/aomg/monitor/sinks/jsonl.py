@@ -119,6 +119,16 @@ class JsonLinesSink:
             raise
 
 
+def newest_line(file: Path, stream: str) -> int:
+    """Return the batch of the last line of a stream in a file; -1 if there is none."""
+    with file.open("rb", buffering=0) as raw:
+        for _, line in _lines_from_the_end(raw):
+            head = _HEAD.match(line)
+            if head is not None and (head[2] or b"").decode() == stream:
+                return int(head[1])
+    return -1
+
+
 def lines_of_batches(file: Path, stream: str, first: int) -> dict[int, bytes]:
     """Return the lines of a stream in a file, by batch, from batch `first` on. Reads the end of the file only."""
     lines: dict[int, list[bytes]] = {}

@@ -23,6 +23,10 @@ LEAST_MEMORY = 16 << 20
 LEAST_HEADER_SECONDS, MOST_HEADER_SECONDS = 0.1, 3600.0
 
 
+def _print(address: str) -> None:
+    print(address, flush=True)  # also if the output is a pipe
+
+
 def serve(
     place: Path,
     host: str = "127.0.0.1",
@@ -32,7 +36,7 @@ def serve(
     memory: int = MEMORY,
     most_series: int = MOST_SERIES,
     limits: ConnectionLimits | None = None,
-    report: Callable[[str], None] = print,
+    report: Callable[[str], None] = _print,
     until: Callable[[], None] | None = None,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM; calls `report` with the address once the server listens.

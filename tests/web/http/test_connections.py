@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import os
 import signal
 import socket
 import subprocess
@@ -164,6 +165,7 @@ def test_the_page_survives_more_half_open_connections_than_files_and_logs_little
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
         )
         try:
             address = process.stdout.readline().split()[-1]

@@ -27,6 +27,7 @@ from aomg.monitor.run import failures, monitor, spark_log
 from aomg.monitor.run.checksums import checksums_of, damaged_file
 from aomg.monitor.run.failures import causes_of, explained, failure_of
 from aomg.monitor.run.monitor import Monitor
+from aomg.monitor.run.state_owner import claim_state
 from aomg.monitor.run.view import View
 
 RECORDED = Path(__file__).with_name("recorded_failures")
@@ -394,6 +395,8 @@ def test_a_session_whose_java_process_is_gone_can_be_closed(config):
 
 def test_after_a_stop_the_closing_lines_do_without_the_counts_of_a_dead_spark(config, monkeypatch, capsys):
     one = failing(config, monkeypatch, ConnectionResetError(), stops=True, patience=60.0)
+    config.state.mkdir(exist_ok=True)
+    claim_state(config)
     spark_plans(config.state, 0)
     spark_commits(config.state, 0)
     Journal(config.state, stream_of(config.state)).put(Entry(0, "", None))

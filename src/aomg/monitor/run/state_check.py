@@ -47,8 +47,8 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
         if ahead > journal.next:
             ends = f"ends with batch {journal.next - 1}" if journal.entries else "has no entries"
             raise StateError(
-                f"{sink_place} has {what} of batch {ahead}, but {config.state / FOLDER} {ends}: the state folder is "
-                f"older than the {what}. Restore the newer one, {_ANEW}"
+                f"{sink_place} has {what} of batch {ahead}, but {config.state / FOLDER} {ends}: "
+                f"the state folder is older than the {what}. Restore the newer one, {_ANEW}"
             )
     configured = {str(sink.path) for sink in (*config.sinks.results, *config.sinks.summaries) if sink.writes_folder}
     for place, files in list(journal.files.items()):

@@ -23,15 +23,15 @@ class ShardOperator(StatefulProcessor):
 
     processor
         Does the work on workers (`ShardProcessor`).
-    ledger
-        The schema of the ledger.
+    values
+        The names of all single values of the state, and their schemas.
     maps
         The names of all maps of the state.
     """
 
-    def __init__(self, processor: StatefulProcessor, ledger: str, maps: tuple[str, ...]) -> None:
+    def __init__(self, processor: StatefulProcessor, values: dict[str, str], maps: tuple[str, ...]) -> None:
         self._packed = pickle.dumps(processor)
-        self._ledger, self._maps = ledger, maps
+        self._values, self._maps = values, maps
         self._processor: Any = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -40,7 +40,8 @@ class ShardOperator(StatefulProcessor):
             self._processor = pickle.loads(self._packed)
             self._processor.init(handle)
             return
-        handle.getValueState("ledger", self._ledger)
+        for name, schema in self._values.items():
+            handle.getValueState(name, schema)
         for name in self._maps:
             map_state(handle, name)
 

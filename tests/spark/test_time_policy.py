@@ -32,10 +32,13 @@ def test_events_of_closed_sub_windows_are_late():
 
 
 def test_usable_events_tell_the_time_and_on_request_all_that_are_not_in_the_future():
-    times = pa.array([1, None, 2, 3])
     usable, future = np.array([True, False, False, False]), np.array([False, False, False, True])
-    assert policy().tells_time(usable, future, times).tolist() == [True, False, False, False]
-    assert policy(time_by="events").tells_time(usable, future, times).tolist() == [True, False, True, False]
+    has_time = np.array([True, False, True, True])
+    assert policy().tells_time(usable, has_time, future).tolist() == [True, False, False, False]
+    by_events = policy(time_by="events")
+    assert by_events.tells_time(usable, has_time, future).tolist() == [True, False, True, False]
+    assert by_events.tells_time(usable, has_time, None).tolist() == [True, False, True, True]
+    assert by_events.tells_time(usable, None, None) is None
 
 
 @pytest.mark.parametrize(

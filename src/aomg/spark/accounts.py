@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -34,14 +35,38 @@ def accounts(spark: SparkSession, checkpoint: str, operator: int = 0) -> Account
     operator
         The index of the `quantiles` in the plan, for a streaming query that combines several.
     """
-    sums = [f.coalesce(f.sum(f"value.{name}"), f.lit(0)) for name in _COUNTS]
-    return Accounts(*map(int, _state(spark, checkpoint, "ledger", operator).agg(*sums).collect()[0]))
+    counts = named_accounts(spark, checkpoint, operator)
+    if len(counts) > 1:
+        raise InputError(
+            f"the stream has {len(counts)} queries ({', '.join(counts)}); use named_accounts(spark, checkpoint), which "
+            "has the counts of each"
+        )
+    return next(iter(counts.values()), Accounts())
+
+
+def named_accounts(spark: SparkSession, checkpoint: str, operator: int = 0) -> dict[str, Accounts]:
+    """Count what became of the events of each query of `named_quantiles`. Every query counts all events.
+
+    The arguments are those of `accounts`.
+    """
+    sums = [f.sum(name).alias(name) for name in _COUNTS]
+    rows = _ledgers(spark, checkpoint, operator).groupBy("name").agg(*sums).orderBy("name").collect()
+    return {row["name"]: Accounts(*(int(row[name]) for name in _COUNTS)) for row in rows}
+
+
+def _ledgers(spark: SparkSession, checkpoint: str, operator: int = 0) -> DataFrame:
+    """The ledgers of all shards and queries, with their shard."""
+    shard = f.col("key.shard").alias("shard")
+    try:
+        return _state(spark, checkpoint, "ledgers", operator).select(shard, f.inline("value.ledgers"))
+    except PySparkException:  # a version before had one query in a state
+        return _state(spark, checkpoint, "ledger", operator).select(shard, "value.*", f.lit("").alias("name"))
 
 
 def _latest(spark: SparkSession, checkpoint: str) -> int:
     """The latest sub-window of any event."""
-    latest = f.coalesce(f.max("value.latest"), f.lit(NEVER))
-    return int(_state(spark, checkpoint, "ledger").agg(latest).collect()[0][0])
+    latest = f.coalesce(f.max("latest"), f.lit(NEVER))
+    return int(_ledgers(spark, checkpoint).agg(latest).collect()[0][0])
 
 
 def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
@@ -71,9 +96,7 @@ def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
         )
         for name in ("open", *summaries_of(query))
     ]
-    ledger = _state(spark, checkpoint, "ledger").select(
-        f.col("key.shard").alias("shard"), f.col("value.closed_to").alias("closed_to")
-    )
+    ledger = _ledgers(spark, checkpoint).select("shard", "closed_to")
     tables = reduce(DataFrame.unionByName, contents).join(ledger, "shard", "left")
     closed_to = f.coalesce(f.col("closed_to"), f.lit(NEVER))
     parcels = tables.select(*parcel_columns(shard=f.col("shard"), latest=closed_to, content=f.col("content")))
@@ -91,7 +114,7 @@ class _OpenEnd:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Parcels of open and live rows in, results out."""
         prepare_worker(self.answer.query)
-        for _, parcels in by_shard(batches):
+        for _, _, parcels in by_shard(batches):
             state = list(parcels)
             closed_to = max(parcel.latest for parcel in state)
             results, _ = slide(self.answer, [unpack(parcel.content) for parcel in state], closed_to, self.end)

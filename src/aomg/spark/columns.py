@@ -34,6 +34,26 @@ def summary_schema(keys: Sequence[t.StructField], time: t.DataType) -> t.StructT
     return t.StructType(_nullable(keys) + fields)
 
 
+def long_schema(keys: Sequence[t.StructField], time: t.DataType) -> t.StructType:
+    """The schema of a long table (aomg.tables.long)."""
+    real, text = t.DoubleType(), t.StringType()
+    estimate = [t.StructField("name", text), *(t.StructField(name, real) for name in ESTIMATE)]
+    kinds: dict[str, t.DataType] = {
+        "window": _span_type(time),
+        "count": t.LongType(),
+        "min": real,
+        "max": real,
+        "sub_windows": t.IntegerType(),
+        "burst": t.BooleanType(),
+        "estimates": t.ArrayType(t.StructType([*estimate, t.StructField("method", text)])),
+        "summary": t.BinaryType(),
+        "written_by": text,
+        "refused": t.ArrayType(text),
+    }
+    fields = [t.StructField(name, kind) for name, kind in kinds.items()]
+    return t.StructType([t.StructField("query", text), *_nullable(keys), *fields])
+
+
 def _nullable(keys: Sequence[t.StructField]) -> list[t.StructField]:
     return [t.StructField(key.name, key.dataType, True) for key in keys]
 

@@ -4,8 +4,9 @@ Nothing is counted here, and no event is dropped: events without a finite value,
 pass, so that Level 1 can count them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -15,6 +16,7 @@ from pyspark.sql import types as t
 from aomg.core.weights import LARGEST_WEIGHT, refuse_weights
 from aomg.errors import InputError
 from aomg.query import Query
+from aomg.spark.level1 import ScannedQuery
 from aomg.spark.time_policy import TimePolicy
 from aomg.suggestions import did_you_mean
 from aomg.tables.events import names_in, refuse_no_name
@@ -31,6 +33,7 @@ class Source:
     """The events of a query, checked: their columns, the key columns and the type of their times."""
 
     events: DataFrame
+    query: Query
     value: str
     time: str
     keys: tuple[t.StructField, ...]
@@ -41,11 +44,6 @@ class Source:
     def by(self) -> list[str]:
         """The names of the by columns."""
         return [key.name for key in self.keys]
-
-    @property
-    def texts(self) -> tuple[bool, ...]:
-        """Which by columns are strings: they are moved as bytes."""
-        return tuple(isinstance(key.dataType, t.StringType) for key in self.keys)
 
 
 def quoted(name: str) -> Column:
@@ -113,7 +111,7 @@ def source_of(
             f"column {weight!r} is {fields[weight].dataType.simpleString()}; weights must be whole numbers: cast it "
             f"first, such as events.withColumn({weight!r}, events[{weight!r}].cast('int'))"
         )
-    return Source(events, value, time, tuple(fields[name] for name in names), span, weight)
+    return Source(events, query, value, time, tuple(fields[name] for name in names), span, weight)
 
 
 def _refuse_ungroupable(name: str, kind: t.DataType) -> None:
@@ -131,23 +129,92 @@ def _refuse_ungroupable(name: str, kind: t.DataType) -> None:
         )
 
 
-def batch_columns(source: Source) -> DataFrame:
-    """Select the columns by0, by1..., time, value and, if events have weights, weight (null if it cannot be used)."""
-    return _select(source, quoted(source.time))
+@dataclass(frozen=True)
+class Marks:
+    """What is known about events before they are read.
+
+    excluded
+        Queries, by their names, that may have to refuse an event for another reason than its value, time or weight; and
+        when they have to.
+    refused, reasons
+        The rows to hand on as refused (aomg.spark.refused), null for the others; and the texts of the reasons.
+    """
+
+    excluded: Mapping[str, Column]
+    refused: Column | None = None
+    reasons: tuple[str, ...] = ()
 
 
-def stream_columns(source: Source, policy: TimePolicy) -> DataFrame:
-    """Select the same columns of a stream, with times in microseconds and future events marked by the policy."""
-    return _select(source, policy.event_time(microseconds_of(quoted(source.time), source.time_type)))
+NO_MARKS = Marks({})
 
 
-def _select(source: Source, time: Column) -> DataFrame:
-    keys = [_key(key).alias(f"by{i}") for i, key in enumerate(source.keys)]
-    columns = [*keys, time.alias("time"), _value(source).alias("value")]
-    if source.weight is not None:
-        weight = quoted(source.weight)
-        columns.append(f.when(is_weight(weight), weight).cast("int").alias("weight"))
-    return source.events.select(*columns)
+@dataclass(frozen=True)
+class ScanColumns:
+    """The columns that the queries of a scan read, each once.
+
+    key0, key1...
+        The by columns; strings as bytes.
+    time
+        Times; of a stream, in microseconds and marked by the time policy where they are in the future.
+    value0..., weight0...
+        Values and weights, null where they cannot be used.
+    excluded, refused
+        Bits of the queries that must refuse an event, and refused rows (aomg.spark.refused), if there are `Marks`.
+    """
+
+    sources: tuple[Source, ...]
+    keys: tuple[t.StructField, ...]
+    values: tuple[str, ...]
+    weights: tuple[str, ...]
+
+    @classmethod
+    def of(cls, sources: Sequence[Source]) -> "ScanColumns":
+        """The columns of these sources, which have the same events and times."""
+        keys = {key.name: key for source in sources for key in source.keys}
+        values = dict.fromkeys(source.value for source in sources)
+        weights = dict.fromkeys(source.weight for source in sources if source.weight is not None)
+        return cls(tuple(sources), tuple(keys.values()), tuple(values), tuple(weights))
+
+    @property
+    def texts(self) -> tuple[bool, ...]:
+        """Which key columns are strings: they are moved as bytes."""
+        return tuple(isinstance(key.dataType, t.StringType) for key in self.keys)
+
+    def scanned(self, source: Source, policy: TimePolicy, epoch: int) -> ScannedQuery:
+        """A query of this scan, with the places of its columns."""
+        names = [key.name for key in self.keys]
+        return ScannedQuery(
+            source.query,
+            tuple(names.index(name) for name in source.by),
+            self.values.index(source.value),
+            None if source.weight is None else self.weights.index(source.weight),
+            policy.on_workers(),
+            epoch,
+        )
+
+    def select(self, policy: TimePolicy, names: Sequence[str], marks: Marks = NO_MARKS) -> DataFrame:
+        """Select the columns in the plan; `names` are those of the queries."""
+        first = self.sources[0]
+        time = quoted(first.time)
+        if first.events.isStreaming:
+            time = policy.event_time(microseconds_of(time, first.time_type))
+        columns = [_key(key).alias(f"key{i}") for i, key in enumerate(self.keys)]
+        columns.append(time.alias("time"))
+        columns += [_value(first.events, name).alias(f"value{i}") for i, name in enumerate(self.values)]
+        columns += [_weight(name).alias(f"weight{i}") for i, name in enumerate(self.weights)]
+        if marks.excluded:
+            places = {name: place for place, name in enumerate(names)}
+            bits = [f.when(holds, f.lit(1 << places[name])).otherwise(0) for name, holds in marks.excluded.items()]
+            columns.append(reduce(Column.bitwiseOR, bits).cast("long").alias("excluded"))
+        if marks.refused is not None:
+            columns.append(marks.refused.alias("refused"))
+        return first.events.select(*columns)
+
+
+def _weight(name: str) -> Column:
+    """Weights, null where they cannot be used."""
+    weight = quoted(name)
+    return f.when(is_weight(weight), weight).cast("int")
 
 
 def is_weight(column: Column) -> Column:
@@ -168,9 +235,8 @@ def _key(field: t.StructField) -> Column:
     return column
 
 
-def _value(source: Source) -> Column:
-    column = quoted(source.value)
-    kind = source.events.schema[source.value].dataType
+def _value(events: DataFrame, name: str) -> Column:
+    column, kind = quoted(name), events.schema[name].dataType
     return column.cast("double") if isinstance(kind, t.DecimalType) else column
 
 

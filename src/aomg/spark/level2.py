@@ -38,19 +38,23 @@ class SparkAnswer(Answer):
 
 @dataclass(frozen=True)
 class Level2:
-    """Level 2 of a batch: answers for the parcels of a partition, sorted by shard and epoch."""
+    """Level 2 of a batch: the outputs of each query, for the parcels of a partition, sorted by shard, query and epoch.
 
-    answer: SparkAnswer
-    epoch: int
+    answers, epochs
+        What each query puts out, and how many sub-windows its parcels have.
+    """
+
+    answers: tuple[Answer, ...]
+    epochs: tuple[int, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Parcels in, output rows out."""
-        prepare_worker(self.answer.query)
-        for _, parcels in by_shard(batches):
-            shard = Shard(self.answer)
+        prepare_worker(*(answer.query for answer in self.answers))
+        for _, place, parcels in by_shard(batches):
+            answer, length = self.answers[place], self.epochs[place]
+            shard = Shard(answer)
             latest, epochs = by_epoch(parcels)
             for epoch, tables in epochs:
-                end = min((epoch + 1) * self.epoch, latest + 1)
-                yield from batches_of(shard.close(tables, end))
-            if not self.answer.query.counted and not self.answer.summaries:
+                yield from batches_of(shard.close(tables, min((epoch + 1) * length, latest + 1)))
+            if not answer.query.counted and answer.windowed:
                 yield from batches_of(shard.close([], latest + 1))

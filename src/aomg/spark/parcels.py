@@ -21,7 +21,10 @@ from aomg.tables.rows import NEVER, pack, unpack
 Integers = npt.NDArray[np.int64]
 
 NOTICE = -(1 << 63)
-"""The epoch of parcels without content. They sort before the others of their shard."""
+"""The epoch of parcels without content. They sort before the others of their shard and query."""
+
+REFUSED = -1
+"""The query of parcels with refused rows."""
 
 _BATCH_ROWS = 1 << 16
 
@@ -29,12 +32,14 @@ _BATCH_ROWS = 1 << 16
 class Parcel(NamedTuple):
     """One row for Spark to move: content for a shard, or a notice of how far time has come and what was counted.
 
-    epoch orders the parcels of a shard in a batch. latest is the latest sub-window number, clock the latest time that
+    query is the place of its query in the scan; `REFUSED` for rows that were refused (aomg.spark.refused). epoch orders
+    the parcels of a shard and query in a batch. latest is the latest sub-window number, clock the latest time that
     moves the watermark, both over the events of one partition. came, refused, future and weightless count events; those
     of weight 0 are used as soon as they come.
     """
 
     shard: int
+    query: int = 0
     epoch: int = 0
     latest: int = NEVER
     clock: int = NEVER
@@ -51,7 +56,8 @@ class Parcel(NamedTuple):
 
 
 _TYPES: dict[str, tuple[t.DataType, pa.DataType]] = {name: (t.LongType(), pa.int64()) for name in Parcel._fields}
-_TYPES |= {"shard": (t.IntegerType(), pa.int32()), "content": (t.BinaryType(), pa.binary())}
+_TYPES |= {name: (t.IntegerType(), pa.int32()) for name in ("shard", "query")}
+_TYPES |= {"content": (t.BinaryType(), pa.binary())}
 _ARROW = pa.schema([(name, arrow) for name, (_, arrow) in _TYPES.items()])
 
 PARCELS = t.StructType([t.StructField(name, spark) for name, (spark, _) in _TYPES.items()])
@@ -70,13 +76,14 @@ def parcel_columns(**columns: Column) -> list[Column]:
 # -- reading parcels --------------------------------------------------------------------------------------------------
 
 
-def by_shard(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[Parcel]]]:
-    """Group parcels that are sorted by shard."""
-    return groupby(_parcels(batches), key=lambda parcel: parcel.shard)
+def by_shard(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, Iterator[Parcel]]]:
+    """Group parcels that are sorted by shard and query: the shard, the query, and their parcels."""
+    for (shard, query), parcels in groupby(_parcels(batches), key=lambda parcel: (parcel.shard, parcel.query)):
+        yield shard, query, parcels
 
 
 def by_epoch(parcels: Iterable[Parcel]) -> tuple[int, Iterator[tuple[int, list[pa.Table]]]]:
-    """Group one shard's parcels, sorted by epoch: the latest sub-window of all partitions, and each epoch's tables."""
+    """Group the parcels of a shard and query by epoch: the latest sub-window of all partitions, each epoch's tables."""
     epochs = groupby(parcels, key=lambda parcel: parcel.epoch)
     _, notices = next(epochs)  # every partition that packs content sends each shard a notice
     latest = max(notice.latest for notice in notices)
@@ -95,7 +102,7 @@ def _parcels(batches: Iterable[pa.RecordBatch]) -> Iterator[Parcel]:
 
 
 def pack_by_shard(
-    table: pa.Table, values: Sequence[pa.Array], ids: Integers, shards: Sequence[int], epochs: Integers
+    table: pa.Table, values: Sequence[pa.Array], ids: Integers, shards: Sequence[int], epochs: Integers, query: int = 0
 ) -> Iterator[pa.RecordBatch]:
     """Pack the rows of a content table into a parcel for each shard and epoch.
 
@@ -105,6 +112,8 @@ def pack_by_shard(
         Ids of the shards.
     epochs
         The epoch of each row.
+    query
+        The place of the query in the scan.
     """
     indexes = shard_indexes(values, ids, len(shards))
     order = np.lexsort((epochs, indexes))
@@ -115,9 +124,10 @@ def pack_by_shard(
         table = table.take(pa.array(order))
     for start, end in zip(starts, np.append(starts[1:], indexes.size), strict=True):
         content = pack(table.slice(start, end - start))
-        yield Parcel(shards[indexes[start]], int(epochs[start]), content=content).batch()
+        yield Parcel(shards[indexes[start]], query, int(epochs[start]), content=content).batch()
 
 
-def batches_of(table: pa.Table | None) -> list[pa.RecordBatch]:
-    """A table in the batches that are handed to Spark; None is no batch."""
-    return [] if table is None else table.to_batches(max_chunksize=_BATCH_ROWS)
+def batches_of(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+    """Tables in the batches that are handed to Spark."""
+    for table in tables:
+        yield from table.to_batches(max_chunksize=_BATCH_ROWS)

@@ -8,22 +8,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from aomg.errors import InputError
 from aomg.query import Query
-from aomg.spark import settings
-from aomg.spark.intake import Source, batch_columns, source_of
+from aomg.spark.intake import source_of
 from aomg.spark.keys import shard_ids
-from aomg.spark.level1 import Level1
-from aomg.spark.level2 import Level2, SparkAnswer
-from aomg.spark.parcels import PARCELS
-from aomg.spark.stream.processor import stream_answers, warm_state
+from aomg.spark.level2 import SparkAnswer
+from aomg.spark.scan import SHARDS, PlannedQuery, answered, checked_shards, epoch_of, scanned
 from aomg.spark.summary_store import StoredSummaries
 from aomg.spark.time_policy import TimeBy, TimePolicy
-
-SHARDS = 8
-MOST_SHARDS = 1024
-_WINDOWS = 4  # a batch works through this many window lengths at once
-_ONE_EPOCH = 1 << 62
 
 
 def quantiles(
@@ -77,7 +68,8 @@ def quantiles(
     """
     source = source_of(events, query, value, time, by, weight)
     policy = TimePolicy.of(query, clock, max_clock_skew, time_by)
-    return _plan(source, SparkAnswer.of(query, source.keys, source.time_type), shards, policy, warm)
+    answer = SparkAnswer.of(query, source.keys, source.time_type)
+    return scanned([PlannedQuery(source, answer, policy)], answer.schema, shards, warm=warm)
 
 
 def summaries(
@@ -100,7 +92,8 @@ def summaries(
     """
     source = source_of(events, query, value, time, by, weight)
     policy = TimePolicy.of(query, clock, max_clock_skew, time_by)
-    return _plan(source, SparkAnswer.of(query, source.keys, source.time_type, summaries=True), shards, policy)
+    answer = SparkAnswer.of(query, source.keys, source.time_type, summaries=True)
+    return scanned([PlannedQuery(source, answer, policy)], answer.schema, shards)
 
 
 def windows(
@@ -119,47 +112,7 @@ def windows(
     shards
         As for `quantiles`.
     """
-    stored, shards = StoredSummaries.of(summaries, query, by), _checked_shards(shards)
-    epoch = _epoch_of(query)
-    parcels = stored.parcels(shard_ids(shards), epoch)
-    return _answers(parcels, shards, SparkAnswer.of(query, stored.keys, stored.time_type), epoch)
-
-
-def _plan(
-    source: Source, answer: SparkAnswer, shards: int, policy: TimePolicy, warm: DataFrame | None = None
-) -> DataFrame:
-    shards, query, streaming = _checked_shards(shards), answer.query, source.events.isStreaming
-    settings.check(source.events.sparkSession, streaming=streaming)
-    if streaming:
-        start = None
-        if warm is not None:
-            stored = StoredSummaries.of(warm, query, source.by)
-            start = warm_state(_gathered(stored.parcels(shard_ids(shards), _ONE_EPOCH), shards), answer)
-        return stream_answers(source, answer, shards, policy, start)
-    if warm is not None:
-        raise InputError("warm=... is for streams; a batch reads all events, so leave it out")
-    epoch = _epoch_of(query)
-    level1 = Level1(query, shard_ids(shards), epoch, source.texts, policy.on_workers())
-    return _answers(batch_columns(source).mapInArrow(level1, PARCELS), shards, answer, epoch)
-
-
-def _answers(parcels: DataFrame, shards: int, answer: SparkAnswer, epoch: int) -> DataFrame:
-    return _gathered(parcels, shards).mapInArrow(Level2(answer, epoch), answer.schema)
-
-
-def _gathered(parcels: DataFrame, shards: int) -> DataFrame:
-    """Each shard's parcels in one partition, sorted by epoch. Adaptive execution joins small shards."""
-    adaptive = settings.value_of(parcels.sparkSession, "spark.sql.adaptive.enabled") == "true"
-    gathered = parcels.repartition("shard") if adaptive else parcels.repartition(shards, "shard")
-    return gathered.sortWithinPartitions("shard", "epoch")
-
-
-def _epoch_of(query: Query) -> int:
-    """Sub-windows that a batch works through at once. Windows counted in events have no common time: all of them."""
-    return _ONE_EPOCH if query.counted else max(_WINDOWS * query.sub_windows, 64)
-
-
-def _checked_shards(shards: int) -> int:
-    if isinstance(shards, bool) or not isinstance(shards, int) or not 1 <= shards <= MOST_SHARDS:
-        raise InputError(f"shards={shards!r} must be a whole number from 1 to {MOST_SHARDS}")
-    return shards
+    stored, shards = StoredSummaries.of(summaries, query, by), checked_shards(shards)
+    epoch = epoch_of(query)
+    answer = SparkAnswer.of(query, stored.keys, stored.time_type)
+    return answered(stored.parcels(shard_ids(shards), epoch), [answer], [epoch], answer.schema, shards)

@@ -104,4 +104,4 @@ class _SummaryParcels:
             yield from pack_by_shard(table, keys, ids, self.shards, numbers // self.epoch)
         if latest != NEVER:
             for shard in self.shards:
-                yield Parcel(shard, NOTICE, latest=latest).batch()
+                yield Parcel(shard, epoch=NOTICE, latest=latest).batch()

@@ -50,15 +50,18 @@ class TimePolicy:
     period: int
 
     @classmethod
-    def of(cls, query: Query, clock: Any, max_clock_skew: Any, time_by: TimeBy) -> "TimePolicy":
-        """Validate the public arguments."""
+    def of(
+        cls, query: Query, clock: Any, max_clock_skew: Any, time_by: TimeBy, lateness: int | None = None
+    ) -> "TimePolicy":
+        """Validate the public arguments. `lateness` replaces the query's, in microseconds."""
+        lateness = query.lateness if lateness is None else lateness
         if time_by not in get_args(TimeBy):
             raise InputError(f"time_by={time_by!r} must be {' or '.join(map(repr, get_args(TimeBy)))}")
         if query.counted or clock is None:
-            return cls(None, 0, time_by, query.lateness, query.period)
+            return cls(None, 0, time_by, lateness, query.period)
         _check_clock(clock)
         skew = duration_argument(max_clock_skew, "max_clock_skew")
-        return cls(clock, skew, time_by, query.lateness, query.period)
+        return cls(clock, skew, time_by, lateness, query.period)
 
     def on_workers(self) -> "TimePolicy":
         """The same without the clock, which is a part of the plan: a Column cannot be sent to Python workers."""
@@ -75,14 +78,18 @@ class TimePolicy:
 
     # -- on workers ---------------------------------------------------------------------------------------------------
 
-    def is_future(self, micros: Integers) -> Mask:
-        """Which events were marked as too far in the future."""
+    def is_future(self, micros: Integers) -> Mask | None:
+        """Which events were marked as too far in the future; None: none."""
+        if micros.size == 0 or micros.max() < _FUTURE:
+            return None
         future: Mask = micros == _FUTURE
         return future
 
-    def tells_time(self, usable: Mask, future: Mask, times: pa.Array) -> Mask:
-        """Which events move the watermark."""
-        return usable if self.time_by == "values" else np.asarray(times.is_valid()) & ~future
+    def tells_time(self, usable: Mask | None, has_time: Mask | None, future: Mask | None) -> Mask | None:
+        """Which events move the watermark. None is a mask that holds everywhere, or no event that is in the future."""
+        if self.time_by == "values":
+            return usable
+        return all_of(has_time, None if future is None else ~future)
 
     def first_open(self, clock: int) -> int:
         """The number of the first sub-window that the watermark leaves open."""
@@ -91,6 +98,15 @@ class TimePolicy:
     def is_late(self, numbers: pa.ChunkedArray, first_open: int) -> pa.ChunkedArray:
         """Which events are late, by the numbers of their sub-windows."""
         return pc.less(numbers, first_open)
+
+
+def all_of(*masks: Mask | None) -> Mask | None:
+    """Where all masks hold; None is a mask that holds everywhere."""
+    known: Mask | None = None
+    for mask in masks:
+        if mask is not None:
+            known = mask if known is None else known & mask
+    return known
 
 
 def _check_clock(clock: Any) -> None:

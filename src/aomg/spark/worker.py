@@ -9,9 +9,10 @@ from aomg.query import Query
 from aomg.tables.keyed_windows import keyed_windows
 
 
-def prepare_worker(query: Query) -> None:
-    """Allocate Level 2 of a query, and exclude what is loaded from garbage collection, both once per process."""
-    keyed_windows(query)
+def prepare_worker(*queries: Query) -> None:
+    """Allocate Level 2 of each query, and exclude what is loaded from garbage collection, both once per process."""
+    for query in queries:
+        keyed_windows(query)
     if TaskContext.get() is not None:
         freeze_loaded_objects()
 

@@ -6,7 +6,7 @@ from aomg.core.keyed import KeyedWindows
 from aomg.query import Query
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def keyed_windows(query: Query) -> KeyedWindows:
     """Level 2 of a query, for one thread at a time."""
     return KeyedWindows(query)

@@ -39,11 +39,16 @@ class Answer:
         names = SUMMARY if self.summaries else [*names_of(self.query), *flat_names_of(self.query)]
         refuse_clash(names, self.names)
 
-    def table(self, closed: ClosedWindows, values: Sequence[pa.Array]) -> pa.Table:
-        """The output of a step; `values` are the by columns of each key."""
-        if not self.summaries:
-            return self.windows(closed.results, closed.result_keys, values)
-        return self.summary_table(closed.summaries, values)
+    @property
+    def windowed(self) -> bool:
+        """Whether it needs windows, and so live summaries."""
+        return not self.summaries
+
+    def outputs(self, closed: ClosedWindows, values: Sequence[pa.Array]) -> list[pa.Table]:
+        """The output of a step, in tables that are not empty; `values` are the by columns of each key."""
+        if self.windowed:
+            return [self.windows(closed.results, closed.result_keys, values)] if len(closed.results) else []
+        return [self.summary_table(closed.summaries, values)] if closed.summaries.keys.size else []
 
     def empty(self, key_types: Sequence[pa.DataType]) -> pa.Table:
         """A table without rows; `key_types` are the types of the by columns."""
@@ -65,21 +70,19 @@ class Answer:
         return result_table(results, keys, self.names, self.time)
 
 
-def slide(
-    answer: Answer, tables: Sequence[pa.Table], live_to: int, end: int
-) -> tuple[pa.Table | None, pa.Table | None]:
-    """Close the sub-windows of these rows up to `end`: the output, and the summaries that closed, as live rows.
+def slide(answer: Answer, tables: Sequence[pa.Table], live_to: int, end: int) -> tuple[list[pa.Table], pa.Table | None]:
+    """Close the sub-windows of these rows up to `end`: the outputs, and the summaries that closed, as live rows.
 
     Windows counted in events have no common time: a key's live summaries have answered up to its newest one, and it
     answers up to its last row.
     """
     tables = [table for table in tables if table.num_rows]
     if not tables:
-        return None, None
+        return [], None
     query = answer.query
     rows, values, events = sorted_rows(pa.concat_tables(tables))
     rows, _, live_ends, ends = key_ends(query, rows, events, int(rows.keys[-1]) + 1, live_to, end)
-    closed = keyed_windows(query).slide(rows, live_ends, ends, answering=not answer.summaries)
+    closed = keyed_windows(query).slide(rows, live_ends, ends, answering=answer.windowed)
     summaries = content_table(
         values,
         closed.summaries.keys,
@@ -89,8 +92,7 @@ def slide(
         closed.summaries.data,
         flags=closed.summaries.flags,
     )
-    size = closed.summaries.keys.size if answer.summaries else len(closed.results)
-    return answer.table(closed, values) if size else None, summaries
+    return answer.outputs(closed, values), summaries
 
 
 def key_ends(
@@ -132,15 +134,15 @@ class Shard:
         self._live: list[pa.Table] = []
         self._live_to = NEVER
 
-    def close(self, tables: Sequence[pa.Table], end: int) -> pa.Table | None:
-        """Close every sub-window below `end`; returns the output, if there is any."""
+    def close(self, tables: Sequence[pa.Table], end: int) -> list[pa.Table]:
+        """Close every sub-window below `end`; returns the outputs."""
         tables = [recast_summaries(pa.concat_tables(tables), self._answer.query)] if tables else []
-        output, summaries = slide(self._answer, [*self._live, *tables], self._live_to, end)
-        if summaries is not None and not self._answer.summaries:
+        outputs, summaries = slide(self._answer, [*self._live, *tables], self._live_to, end)
+        if summaries is not None and self._answer.windowed:
             self._live.append(summaries)
         self._evict(end)
         self._live_to = end
-        return output
+        return outputs
 
     def _evict(self, end: int) -> None:
         """Drop the summaries that no later window needs."""

@@ -55,8 +55,10 @@ def idle(batch: int):
     return report(batch, 0, 5, latestOffset=4, triggerExecution=5)
 
 
-def progress(batch: int, rows: int = 20, refused: dict | None = None, seconds: float = 0.2) -> Progress:
-    return Progress(batch, seconds, refused or {}, {}, rows, [], [])
+def progress(
+    batch: int, rows: int = 20, refused: dict | None = None, seconds: float = 0.2, events: int = 3000
+) -> Progress:
+    return Progress(batch, seconds, refused or {}, {}, rows, [], [], events)
 
 
 def lines(folder) -> list[dict]:
@@ -64,8 +66,8 @@ def lines(folder) -> list[dict]:
 
 
 def test_a_batch_is_a_line_with_what_spark_says_and_what_the_monitor_did(tmp_path):
-    health, query = Health(tmp_path, scans=3, waiting=lambda: {"log-1": 0, "webhook-1": 2}, clock=Clock()), Query()
-    health(progress(0, refused={"no number": 4}))
+    health, query = Health(tmp_path, waiting=lambda: {"log-1": 0, "webhook-1": 2}, clock=Clock()), Query()
+    health(progress(0, refused={"no number": 4}, events=1000))
     health.poll(query)
     assert not (tmp_path / "health.jsonl").exists()  # Spark has not reported it yet
     query.recentProgress.append(report(0))

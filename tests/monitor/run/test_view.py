@@ -37,7 +37,7 @@ def shown(folder, source, monitor=None, estimates=None, **console):
 
 
 def monitor(**more):
-    return SimpleNamespace(**{"query": None, "scans": 2, "late": None, "newest_generated": None, **more})
+    return SimpleNamespace(**{"query": None, "late": None, "newest_generated": None, **more})
 
 
 def test_a_generated_stream_is_behind_its_own_events_and_not_the_clock(tmp_path):

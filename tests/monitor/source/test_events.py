@@ -14,8 +14,11 @@ from pyspark.sql import SparkSession
 from aomg.monitor.config.model import Config
 from aomg.monitor.config.reader import load
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.source.events import MOST_SAMPLES, events_of
+from aomg.monitor.source.events import Events, events_of
 from aomg.monitor.source.long_lines import LongLines
+from aomg.spark.intake import quoted
+from aomg.spark.refused import MOST_SAMPLES, SCHEMA, RefusedSamples
+from aomg.tables.rows import unpack
 
 pytestmark = pytest.mark.xdist_group("monitor on spark")
 
@@ -43,6 +46,29 @@ def rows(spark: SparkSession, frame: Any, tmp_path: Path) -> list[dict[str, Any]
     return collected
 
 
+def typed_rows(spark: SparkSession, events: Events, tmp_path: Path) -> list[dict[str, Any]]:
+    """The typed columns of all rows."""
+    return rows(spark, events.all.select(*map(quoted, source_columns(events))), tmp_path)
+
+
+def source_columns(events: Events) -> list[str]:
+    return [name for name in events.all.columns if not name.startswith("__")]
+
+
+def refused_rows(spark: SparkSession, events: Events, tmp_path: Path) -> list[dict[str, Any]]:
+    """The refused rows, as a scan collects them."""
+    marks = events.marks([])
+    collected = [row["row"] for row in rows(spark, events.all.select(marks.refused.alias("row")), tmp_path)]
+    samples = RefusedSamples(marks.reasons)
+    column = pa.chunked_array([pa.array(collected, pa.binary())])
+    parcels = [*samples.parcels(column, 0), *samples.rest(0)] if collected else []
+    tables = [unpack(parcel["content"][0].as_buffer()) for parcel in parcels]
+    table = pa.concat_tables([SCHEMA.empty_table(), *tables])
+    events_read = [row["count"] for row in table.to_pylist() if row["reason"] is None]
+    assert events_read == ([len(collected)] if collected else [])
+    return [row for row in table.to_pylist() if row["reason"] is not None]
+
+
 def written(tmp_path: Path, name: str, text: str) -> str:
     folder = tmp_path / "in"
     folder.mkdir(exist_ok=True)
@@ -65,11 +91,11 @@ def test_rows_of_csv_become_typed_events_and_each_bad_one_says_why(spark: SparkS
     )
     configuration = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}, options: {{header: true}}")
     events = events_of(spark, configuration)
-    good = {row["host"]: row for row in rows(spark, events.good, tmp_path) if row["rtt_us"] and row["ts"]}
+    good = {row["host"]: row for row in typed_rows(spark, events, tmp_path) if row["rtt_us"] and row["ts"]}
     assert set(good) == {"a", "b"}
     assert good["a"] == {"host": "a", "rtt_us": 500, "load": 0.5, "ts": NOON}
     assert good["b"]["ts"] == NOON
-    refused = {row["reason"]: row for row in rows(spark, events.refused, tmp_path)}
+    refused = {row["reason"]: row for row in refused_rows(spark, events, tmp_path)}
     assert set(refused) == {
         "rtt_us is not a whole number",
         "the time cannot be read",
@@ -86,13 +112,13 @@ def test_no_row_is_dropped_on_the_way(spark: SparkSession, tmp_path: Path) -> No
     lines = [json.dumps({"ts": "2026-03-01T12:00:00Z", "host": str(i), "rtt_us": i}) for i in range(50)]
     folder = written(tmp_path, "a.jsonl", "\n".join([*lines, "{broken", "[]", '{"ts": 5}']) + "\n")
     configuration = config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}")
-    assert len(rows(spark, events_of(spark, configuration).good, tmp_path)) == 53
+    assert len(typed_rows(spark, events_of(spark, configuration), tmp_path)) == 53
 
 
 def test_of_many_refused_rows_a_few_are_kept_and_all_are_counted(spark: SparkSession, tmp_path: Path) -> None:
     folder = written(tmp_path, "a.jsonl", "not json\n" * (MOST_SAMPLES + 150))
     configuration = config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}")
-    refused = rows(spark, events_of(spark, configuration).refused, tmp_path)
+    refused = refused_rows(spark, events_of(spark, configuration), tmp_path)
     assert sum(row["count"] for row in refused) == MOST_SAMPLES + 150
     assert sum(row["text"] is not None for row in refused) == MOST_SAMPLES
 
@@ -105,7 +131,7 @@ def test_times_without_a_zone_are_those_of_the_source(spark: SparkSession, tmp_p
         '{"ts": "2026-03-01 13:00:00", "host": "none", "rtt_us": 1}\n',
     )
     configuration = config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}, time_zone: Europe/Berlin")
-    read = rows(spark, events_of(spark, configuration).good, tmp_path)
+    read = typed_rows(spark, events_of(spark, configuration), tmp_path)
     assert {row["ts"] for row in read} == {NOON}
 
 
@@ -117,15 +143,15 @@ def test_times_may_be_numbers(spark: SparkSession, tmp_path: Path, format: str, 
     folder = written(tmp_path, "a.csv", f"{text},a,1,1\nsoon,b,1,1\n")
     configuration = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}, time_format: {format}")
     events = events_of(spark, configuration)
-    assert [row["ts"] for row in rows(spark, events.good, tmp_path)] == [NOON, None]
-    assert [row["reason"] for row in rows(spark, events.refused, tmp_path)] == ["the time cannot be read"]
+    assert [row["ts"] for row in typed_rows(spark, events, tmp_path)] == [NOON, None]
+    assert [row["reason"] for row in refused_rows(spark, events, tmp_path)] == ["the time cannot be read"]
 
 
 def test_a_row_without_one_kpi_is_not_refused_if_it_has_another(spark: SparkSession, tmp_path: Path) -> None:
     folder = written(tmp_path, "a.csv", "2026-03-01T12:00:00Z,a,,0.5\n2026-03-01T12:00:00Z,b,7,\n")
     more = "  load: {value: load, by: [host], size: 1 minute, period: 10 seconds, quantiles: [0.5]}\n"
     configuration = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}", more)
-    assert rows(spark, events_of(spark, configuration).refused, tmp_path) == []
+    assert refused_rows(spark, events_of(spark, configuration), tmp_path) == []
 
 
 def test_parquet_files_tell_their_own_columns(spark: SparkSession, tmp_path: Path) -> None:
@@ -133,8 +159,8 @@ def test_parquet_files_tell_their_own_columns(spark: SparkSession, tmp_path: Pat
     table = pa.table({"ts": pa.array([NOON, None]), "host": ["a", "b"], "rtt_us": pa.array([1.5, float("nan")])})
     pq.write_table(table, tmp_path / "in" / "a.parquet")
     events = events_of(spark, config(tmp_path, "parquet: in/"))
-    assert rows(spark, events.good, tmp_path)[0] == {"ts": NOON, "host": "a", "rtt_us": 1.5}
-    assert [row["reason"] for row in rows(spark, events.refused, tmp_path)] == ["the time is missing"]
+    assert typed_rows(spark, events, tmp_path)[0] == {"ts": NOON, "host": "a", "rtt_us": 1.5}
+    assert [row["reason"] for row in refused_rows(spark, events, tmp_path)] == ["the time is missing"]
 
 
 def test_numbers_need_to_be_told_as_times(spark: SparkSession, tmp_path: Path) -> None:
@@ -148,7 +174,7 @@ def test_a_header_in_another_order_is_an_error_and_not_read_by_place(spark: Spar
     folder = written(tmp_path, "a.csv", "ts,host,load,rtt_us\n2026-03-01T12:00:00Z,a,1,500\n")
     configuration = config(tmp_path, f"csv: {folder}, columns: {COLUMNS}, options: {{header: true}}")
     with pytest.raises(PySparkException, match="CSV header does not conform"):
-        rows(spark, events_of(spark, configuration).good, tmp_path)
+        typed_rows(spark, events_of(spark, configuration), tmp_path)
 
 
 def test_a_row_whose_label_cannot_be_read_is_refused_once_by_the_queries_that_go_by_it(
@@ -164,16 +190,16 @@ def test_a_row_whose_label_cannot_be_read_is_refused_once_by_the_queries_that_go
         tmp_path, f"csv: {folder}, columns: {{ts: string, host: string, rack: int, rtt_us: long}}", by_rack
     )
     events = events_of(spark, configuration)
-    values = {
-        name: {row["host"]: (row["rack"], row["rtt_us"]) for row in rows(spark, events.of(query), tmp_path)}
-        for name, query in configuration.queries.items()
+    marks = events.marks(configuration.queries.values())
+    flags = [out.alias(name) for name, out in marks.excluded.items()]
+    read = {row["host"]: row for row in rows(spark, events.all.select("host", "rack", *flags), tmp_path)}
+    assert {host: (row["rack"], row["rtt"], row["by_rack"]) for host, row in read.items()} == {
+        "a": (1, False, False),
+        "b": (None, False, True),  # hosts are readable
+        "c": (None, False, False),  # a missing rack is a key: null
     }
-    assert values["rtt"] == {"a": (1, 7), "b": (None, 7), "c": (None, 7)}, "hosts are readable"
-    assert values["by_rack"] == {"a": (1, 7), "b": (None, None), "c": (None, 7)}, "a missing rack is a key: null"
-    assert (
-        events.good.columns == events.of(configuration.queries["by_rack"]).columns == ["host", "rack", "rtt_us", "ts"]
-    )
-    (refused,) = rows(spark, events.refused, tmp_path)
+    assert source_columns(events) == ["host", "rack", "rtt_us", "ts"]
+    (refused,) = refused_rows(spark, events, tmp_path)
     assert (refused["reason"], refused["count"]) == ("rack is not a whole number", 1)
 
 
@@ -184,9 +210,10 @@ def test_texts_of_parquet_files_that_are_not_utf_8_are_refused(spark: SparkSessi
     pq.write_table(table.set_column(1, "host", hosts.view(pa.string())), tmp_path / "in" / "a.parquet")
     configuration = config(tmp_path, "parquet: in/")
     events = events_of(spark, configuration)
-    read = rows(spark, events.of(configuration.queries["rtt"]).select("rtt_us"), tmp_path)
-    assert sorted(str(row["rtt_us"]) for row in read) == ["1", "3", "None", "None"]
-    refused = {row["reason"]: row["text"] for row in rows(spark, events.refused, tmp_path)}
+    excluded = events.marks(configuration.queries.values()).excluded["rtt"]
+    read = rows(spark, events.all.select("rtt_us", excluded.alias("excluded")), tmp_path)
+    assert sorted(row["rtt_us"] for row in read if not row["excluded"]) == [1, 3]
+    refused = {row["reason"]: row["text"] for row in refused_rows(spark, events, tmp_path)}
     assert set(refused) == {
         "host is not UTF-8",
         "the key of rtt is longer than 1,024 characters (longest_key)",
@@ -200,23 +227,22 @@ def test_csv_in_another_encoding_is_read_in_it(spark: SparkSession, tmp_path: Pa
     (folder / "a.csv").write_bytes("2026-03-01T12:00:00Z,café,1,1\n".encode("latin-1"))
     options = "options: {encoding: ISO-8859-1}"
     events = events_of(spark, config(tmp_path, f"csv: in/, columns: {COLUMNS}, {options}"))
-    assert [row["host"] for row in rows(spark, events.good, tmp_path)] == ["café"]
-    assert rows(spark, events.refused, tmp_path) == []
+    assert [row["host"] for row in typed_rows(spark, events, tmp_path)] == ["café"]
+    assert refused_rows(spark, events, tmp_path) == []
 
 
 def test_the_text_of_a_refused_row_is_cut_between_characters(spark: SparkSession, tmp_path: Path) -> None:
     folder = written(tmp_path, "a.jsonl", "ab" + "ä" * 5000 + "\n")
-    (refused,) = rows(
-        spark, events_of(spark, config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}")).refused, tmp_path
-    )
-    assert refused["text"] == "ab" + "ä" * 2047
+    events = events_of(spark, config(tmp_path, f"jsonl: {folder}, columns: {COLUMNS}"))
+    (row,) = refused_rows(spark, events, tmp_path)
+    assert row["text"] == "ab" + "ä" * 2047
 
 
 def test_with_quoted_line_breaks_the_limit_holds_for_each_column(spark: SparkSession, tmp_path: Path) -> None:
     folder = written(tmp_path, "a.csv", f'2026-03-01T12:00:00Z,"a\n{"k" * 500}",1,1\n')
     source = f"csv: {folder}, columns: {COLUMNS}, longest_line: 400, options: {{multiLine: true}}"
     with pytest.raises(PySparkException, match=r"a\.csv|exceeds the maximum number of characters"):
-        rows(spark, events_of(spark, config(tmp_path, source)).good, tmp_path)
+        typed_rows(spark, events_of(spark, config(tmp_path, source)), tmp_path)
 
 
 @pytest.mark.parametrize("codec", ["deflate", "snappy", "lz4"])

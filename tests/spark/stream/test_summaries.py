@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aomg import FewK, Query
+from aomg import FewK, Query, StateError
 from aomg.core.keyed import TALLY
 from aomg.core.tally import tally
-from aomg.spark.stream.summaries import LiveSummaries, read_tables
+from aomg.spark.stream.summaries import MAPS, LiveSummaries
+from aomg.spark.stream.tables import SLOTS, SlotTables, StateMap, slot_of
 from aomg.tables.keyed_windows import keyed_windows
 from aomg.tables.level2 import Answer, slide
 from aomg.tables.rows import content_table
@@ -36,7 +37,7 @@ class Map:
 
     def getValue(self, key):  # noqa: N802
         self.read += 1
-        return self.content[key]
+        return self.content.get(key)
 
     def updateValue(self, key, value):  # noqa: N802
         self.content[key] = value
@@ -51,13 +52,11 @@ class Map:
 
 
 class Store:
-    """A shard's state store."""
+    """A shard's state store; `states` are its maps as a step sees them."""
 
     def __init__(self) -> None:
-        self.maps: dict[str, Map] = {}
-
-    def getMapState(self, name, _key, _value):  # noqa: N802
-        return self.maps.setdefault(name, Map())
+        self.maps: dict[str, Map] = {name: Map() for name in MAPS}
+        self.states = {name: StateMap(known) for name, known in self.maps.items()}
 
     @property
     def entries(self) -> int:
@@ -74,19 +73,21 @@ def tallies(query: Query, keys: np.ndarray, numbers: np.ndarray, values: np.ndar
     )
 
 
-def stepwise(query: Query, rows: pa.Table, ends: list[int]) -> tuple[pa.Table, Store, list[int]]:
+def stepwise(query: Query, rows: pa.Table, ends: list[int], slot: int = 0) -> tuple[pa.Table, Store, list[int]]:
     """What a shard answers that closes up to one end after the other, and how many entries each step read."""
     store = Store()
-    live, answer = LiveSummaries(store, query), Answer(query, ("k",), pa.timestamp("us", tz="UTC"))
+    live, answer = LiveSummaries(store.states, query, slot), Answer(query, ("k",), pa.timestamp("us", tz="UTC"))
     answers, reads, closed_to = [], [], -(1 << 62)
     numbers = np.asarray(rows["number"])
     for entry, end in enumerate(ends):
         before = sum(known.read for known in store.maps.values())
+        for state in store.states.values():
+            state.begin()
         stored = live.read()
         due = rows.filter(pa.array((numbers >= closed_to) & (numbers < end)))
-        output, closed = slide(answer, [*live.rows(stored, end), due], closed_to, end)
+        outputs, closed = slide(answer, [*live.rows(stored, end), due], closed_to, end)
         live.store(stored, closed, closed_to, end, entry)
-        answers += [] if output is None else [output]
+        answers += outputs
         closed_to = end
         reads.append(sum(known.read for known in store.maps.values()) - before)
     return pa.concat_tables(answers), store, reads
@@ -108,11 +109,15 @@ def stream(seed: int, reach: int, keys: int = 3, size: int = 14_000) -> tuple[np
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 @settings(max_examples=max(settings.default.max_examples // 10, 3))
-@given(seed=st.integers(0, 2**32), cuts=st.sets(st.integers(1, 150), min_size=1, max_size=60))
-def test_steps_answer_as_one_does(query, seed, cuts):
+@given(
+    seed=st.integers(0, 2**32),
+    cuts=st.sets(st.integers(1, 150), min_size=1, max_size=60),
+    slot=st.integers(0, SLOTS - 1),
+)
+def test_steps_answer_as_one_does(query, seed, cuts, slot):
     rows = tallies(query, *stream(seed, 120))
     ends = sorted({*cuts, 300})  # at the end everything has left the window
-    results, store, _ = stepwise(query, rows, ends)
+    results, store, _ = stepwise(query, rows, ends, slot)
     whole, _, _ = stepwise(query, rows, [300])
     assert ordered(results) == ordered(whole)
     assert store.entries == 0
@@ -125,7 +130,7 @@ def test_a_step_reads_a_few_times_the_square_root_of_the_window(query):
     steady = reads[2 * query.sub_windows :]
     assert 0 < max(steady) < 5 * query.sub_windows**0.5
     numbers = np.asarray(rows["number"])
-    stored = [read_tables(store.maps[name]).values() for name in ("live", "summaries")]
+    stored = [SlotTables(store.states[name], 0).read().values() for name in ("live", "summaries")]
     assert sum(table.num_rows for tables in stored for table in tables) >= np.sum(numbers > 400 - query.sub_windows)
 
 
@@ -142,3 +147,38 @@ def test_a_long_step_after_short_ones(first, second):
     results, _, _ = stepwise(DAY, rows, ends)
     whole, _, _ = stepwise(DAY, rows, [300])
     assert ordered(results) == ordered(whole)
+
+
+@given(
+    slots=st.sets(st.integers(0, SLOTS - 1), min_size=2, max_size=4),
+    numbers=st.sets(st.integers(1 - 2**56, 2**56 - 1), min_size=1, max_size=5),
+    read_before=st.booleans(),
+)
+def test_queries_share_a_map_and_see_their_own_tables_only(slots, numbers, read_before):
+    state = StateMap(Map())
+    tables = {slot: SlotTables(state, slot) for slot in slots}
+    if read_before:
+        state.entries()
+    for slot, own in tables.items():
+        for number in numbers:
+            own.put(number, pa.table({"slot": [slot], "number": [number]}))
+    removed, *kept = sorted(slots)
+    state.clear(removed)
+    state.begin()
+    assert tables[removed].read() == {}
+    for slot in kept:
+        stored = tables[slot].read()
+        assert {number: table.to_pylist() for number, table in stored.items()} == {
+            number: [{"slot": slot, "number": number}] for number in numbers
+        }
+        tables[slot].remove(list(stored))
+    assert state.entries() == {}
+
+
+def test_entries_of_checkpoints_with_one_query_are_those_of_slot_0():
+    assert [slot_of(entry) for entry in (0, 1, -1, 2**40, -(2**40))] == [0] * 5
+
+
+def test_a_table_that_is_missing_is_a_damaged_checkpoint():
+    with pytest.raises(StateError, match="table 7 is missing; start with a new checkpoint"):
+        SlotTables(StateMap(Map()), 3).get(7)

@@ -103,7 +103,8 @@ class Batches:
         of_queries = table.filter(pc.not_equal(table["query"], NO_QUERY))
         results = of_queries.filter(pc.is_null(of_queries["summary"]))
         summaries = of_queries.filter(pc.is_valid(of_queries["summary"]))
-        refused = [*refused_in(table), *unread]
+        refused, events = refused_in(table)
+        refused += unread
         windows = windows_of(results, self.queries)
         content = {"results": table_digest(stored(batch, results)), "summaries": table_digest(_ordered(summaries))}
         entry = self.journal.entries.get(batch)
@@ -147,6 +148,7 @@ class Batches:
             results.num_rows,
             alerts,
             self.judge.active(State.from_json(entry.state)),
+            events,
         )
         for watcher in self.watchers:
             watcher(progress)

@@ -51,8 +51,6 @@ _LOG = logging.getLogger(__name__)
 class Health:
     """Writes the lines: a watcher of the monitor (`aomg.monitor.run.progress`) that also reads Spark's progress.
 
-    scans
-        How many times each event is read: Spark counts it as often.
     late
         Counts late events. It is a Spark job, so it is called once a minute at most, and takes at most a hundredth of
         the time. Not called again once it failed.
@@ -63,7 +61,6 @@ class Health:
     def __init__(
         self,
         state: Path,
-        scans: int = 1,
         late: Callable[[], int] | None = None,
         waiting: Callable[[], Mapping[str, int]] | None = None,
         most_bytes: int = _MOST_BYTES,
@@ -71,7 +68,7 @@ class Health:
     ) -> None:
         self.waiting = waiting
         self._file, self._older = state / FILE, state / OLDER
-        self._scans, self._late, self._most_bytes, self._clock = scans, late, most_bytes, clock
+        self._late, self._most_bytes, self._clock = late, most_bytes, clock
         self._lock = threading.Lock()
         self._done: dict[int, tuple[float, Progress]] = {}  # batches that Spark has not reported yet
         self._totals: dict[int, dict[str, int]] = {}
@@ -154,17 +151,17 @@ class Health:
         with self._lock:
             seconds, progress = self._done.pop(batch)
         time_done = time_text(int(seconds * 1e6))
-        line: dict[str, Any] = {"batch": batch, "at": time_done, "events": None, "seconds": None}
+        line: dict[str, Any] = {"batch": batch, "at": time_done, "events": progress.events, "seconds": None}
         line["phases"] = {"write": progress.seconds}
         line |= {"rows": progress.rows, "refused": dict(progress.refused), "state_rows": None, "state_bytes": None}
         newest = max((window.end for window in progress.newest.values()), default=None)
         line["newest_end"] = None if newest is None else time_text(newest)
         if report is not None:
             try:
-                line |= _report_fields(report, self._scans, progress.seconds)
+                line |= _report_fields(report, progress.seconds)
             except (AttributeError, TypeError, ValueError) as error:
                 self._log_once("progress", f"cannot read Spark's progress: {error!r}")
-        line |= {"late": self._late_count, "totals": self._add(batch, line["events"] or 0, progress.rows)}
+        line |= {"late": self._late_count, "totals": self._add(batch, progress.events, progress.rows)}
         line["undelivered"] = self._waiting()
         self._put(line)
 
@@ -235,14 +232,13 @@ class Health:
         return time_text(int(self._clock() * 1e6))
 
 
-def _report_fields(report: Any, scans: int, writing: float) -> dict[str, Any]:
+def _report_fields(report: Any, writing: float) -> dict[str, Any]:
     """The fields of a line that come from a StreamingQueryProgress."""
     spent = {name: number / 1000 for name, number in dict(report.durationMs).items()}
     phases = {phase: sum(spent.get(name, 0.0) for name in names) for phase, names in _PHASES.items()}
     compute = max(spent.get("addBatch", 0.0) - writing, 0.0)
     states = list(report.stateOperators)
     return {
-        "events": round((report.numInputRows or 0) / scans),
         "seconds": report.batchDuration / 1000,
         "phases": {
             "find": phases["find"],

@@ -34,7 +34,7 @@ from aomg.monitor.run.state_owner import claim_state
 from aomg.monitor.source.events import folder_of, has_lines
 from aomg.monitor.source.generator import Generator
 from aomg.monitor.source.long_lines import LongLines
-from aomg.spark import Accounts, accounts, session
+from aomg.spark import Accounts, named_accounts, session
 from aomg.streams import podsets
 
 _FLUSH_SECONDS = 10.0
@@ -78,7 +78,7 @@ class Monitor:
             with locked(self.config.state / "lock", busy), log.watching():
                 claim_state(self.config)
                 self._generate()
-                health = self._health = Health(self.config.state, self.scans, self._late)
+                health = self._health = Health(self.config.state, self._late)
                 batches = assembled(self.config, self._console, (*self._watchers, health), self._long_lines)
                 health.waiting = lambda: {receiver.name: receiver.waiting for receiver in batches.notifier.status()}
                 health.started()
@@ -112,12 +112,12 @@ class Monitor:
         """How many events were used, late, refused and so on, by query, up to the last micro-batch."""
         checkpoint = checkpoint_of(self.config)
         if not any(checkpoint.glob("commits/[0-9]*")):  # Spark has no state to read from then
-            return dict.fromkeys(self.config.queries, Accounts(0, 0, 0, 0, 0, 0))
+            return dict.fromkeys(self.config.queries, Accounts())
         if self.stopped and self._spark is None:
             raise RunError("the events were not counted, because Spark did not start before the stop")
         with self._explained():
-            spark = self._started()
-            return {name: accounts(spark, str(checkpoint), number) for number, name in enumerate(self.config.queries)}
+            counts = named_accounts(self._started(), str(checkpoint))
+            return {name: counts.get(name, Accounts()) for name in self.config.queries}
 
     def close(self) -> None:
         """Stop the Spark session, if it was started here."""
@@ -126,11 +126,6 @@ class Monitor:
                 warnings.simplefilter("ignore")
                 self._spark.stop()
             self._spark = None
-
-    @property
-    def scans(self) -> int:
-        """How many times each event is read: Spark counts it as often. Stored summaries share their query's reading."""
-        return len(self.config.queries) + 1
 
     def _generate(self) -> None:
         if self._generator is None:

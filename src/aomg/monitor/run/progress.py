@@ -26,6 +26,8 @@ class Progress:
     """The transitions of the batch."""
     active: Sequence[Active]
     """The alerts that are pending or firing now."""
+    events: int = 0
+    """Events that the batch read."""
 
 
 class Watcher(Protocol):

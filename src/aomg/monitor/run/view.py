@@ -48,6 +48,7 @@ class View(AbstractContextManager["View"]):
         self._refused = 0
         self._batch: int | None = None
         self._rows = 0
+        self._events: dict[int, int] = {}  # of batches that Spark may not have reported yet
         self._printed = time.monotonic()
         self._last_speed: float | None = None
         self._live = Live(console=console, refresh_per_second=2, get_renderable=self._picture, transient=True)
@@ -73,6 +74,7 @@ class View(AbstractContextManager["View"]):
             self._active = progress.active
             self._changes.extend(progress.alerts)
             self._refused += sum(progress.refused.values())
+            self._events[progress.batch] = progress.events
             self._rows += progress.rows
         if not self._console.is_terminal:
             self._print(progress)
@@ -129,8 +131,10 @@ class View(AbstractContextManager["View"]):
             last = query.lastProgress if query is not None else None
         except Exception:  # Spark has ended, which the monitor reports
             last = None
-        if last is not None and self.monitor is not None and last.numInputRows and last.batchDuration:
-            self._last_speed = last.numInputRows / self.monitor.scans / last.batchDuration * 1000
+        events = None if last is None else self._events.get(last.batchId)
+        if last is not None and events and last.batchDuration:
+            self._last_speed = events / last.batchDuration * 1000
+            self._events = {batch: count for batch, count in self._events.items() if batch >= last.batchId}
         return self._last_speed
 
     def _worst(self, query: QueryConfig, rows: WindowRows) -> Group:

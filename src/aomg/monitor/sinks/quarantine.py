@@ -27,10 +27,15 @@ class RefusedRow:
     count: int = 1
 
 
-def refused_in(table: pa.Table) -> list[RefusedRow]:
-    """The refused rows of a micro-batch: rows of no query, whose labels are reason, text and file."""
+def refused_in(table: pa.Table) -> tuple[list[RefusedRow], int]:
+    """The refused rows of a micro-batch, and how many events it read.
+
+    Both are rows of no query, whose labels are reason, text and file; without a reason, they count events.
+    """
     rows = table.filter(pc.equal(table["query"], NO_QUERY)).select(["labels", "count"]).to_pylist()
-    return [RefusedRow(labels[2] or "", labels[0] or "", labels[1], count) for labels, count in map(dict.values, rows)]
+    events = sum(row["count"] for row in rows if row["labels"][0] is None)
+    refused = [(row["labels"], row["count"]) for row in rows if row["labels"][0] is not None]
+    return [RefusedRow(file or "", reason, text, count) for (reason, text, file), count in refused], events
 
 
 class Quarantine:

@@ -6,15 +6,11 @@ to the quarantine in any case, with bytes that are not text as escapes. Lines th
 `long_lines` finds them.
 """
 
-import codecs
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -24,18 +20,9 @@ from aomg.monitor.config.model import Config, KafkaConfig, QueryConfig, SourceCo
 from aomg.monitor.config.secret import revealed
 from aomg.monitor.source.long_lines import MAX_LENGTH, reason_of
 from aomg.monitor.source.times import time_of_event
-from aomg.spark.intake import is_weight, quoted
+from aomg.spark.intake import Marks, is_weight, quoted
+from aomg.spark.refused import refused_row
 
-MOST_SAMPLES = 100  # refused rows of one reason that a task returns; the others are counted
-LONGEST_TEXT = 4096
-REFUSED = t.StructType(
-    [
-        t.StructField("reason", t.StringType()),
-        t.StructField("text", t.StringType()),
-        t.StructField("file", t.StringType()),
-        t.StructField("count", t.LongType()),
-    ]
-)
 _TYPES: dict[str, t.DataType] = {
     "string": t.StringType(),
     "int": t.IntegerType(),
@@ -52,7 +39,7 @@ _NAMES = {
     "boolean": "true or false",
     "timestamp": "a time",
 }
-_CORRUPT, _FILE, _LONG, _UNREADABLE = "__corrupt", "__file", "__long", "__unreadable_"
+_CORRUPT, _FILE, _LONG, _REFUSED, _UNREADABLE = "__corrupt", "__file", "__long", "__refused", "__unreadable_"
 _OWN = (_CORRUPT, _FILE, _LONG)
 _HEAD = 1_000  # bytes of a message that is too long
 _REPLACEMENT = "\ufffd"
@@ -61,34 +48,33 @@ _REPLACEMENT = "\ufffd"
 
 @dataclass(frozen=True)
 class Events:
-    """Typed events, and the refused rows among them: (reason, text, file, count), a bounded number for each reason.
+    """Typed events, with what is known about each row before a query reads it.
 
     all
-        The columns of the source, and a flag column for each label that may be unreadable.
+        The columns of the source, a flag column for each label that may be unreadable, and the refused rows.
+    reasons
+        The texts of the reasons of refused rows.
     longest_key
         Characters that the labels of a key may have together.
     """
 
     all: DataFrame
-    refused: DataFrame
+    reasons: tuple[str, ...]
     longest_key: int
 
-    @property
-    def good(self) -> DataFrame:
-        """The columns of the source, null where a value is missing or unreadable."""
-        return self.all.drop(*(name for name in self.all.columns if name.startswith(_UNREADABLE)))
+    def marks(self, queries: Iterable[QueryConfig]) -> Marks:
+        """Which events a query must refuse because of their labels, and the refused rows."""
+        excluded = {query.name: self._unreadable(query) for query in queries}
+        known = {name: holds for name, holds in excluded.items() if holds is not None}
+        return Marks(known, f.col(_REFUSED), self.reasons)
 
-    def of(self, query: QueryConfig) -> DataFrame:
-        """The events for one query: without the value if one of its labels is unreadable, so that it is refused."""
+    def _unreadable(self, query: QueryConfig) -> Column | None:
+        """Whether a label of a query is unreadable, or its key too long; None if that cannot be."""
         flags = [quoted(_UNREADABLE + name) for name in query.by.values() if _UNREADABLE + name in self.all.columns]
         texts = [quoted(name) for name in query.by.values() if isinstance(self.all.schema[name].dataType, _TEXTS)]
         if texts:
             flags.append(_is_long(texts, self.longest_key))
-        if not flags:
-            return self.good
-        is_refused = reduce(lambda known, more: known | more, flags)
-        usable = self.all.withColumn(query.value, f.when(~is_refused, quoted(query.value)))
-        return Events(usable, self.refused, self.longest_key).good
+        return reduce(lambda known, more: known | more, flags) if flags else None
 
 
 def events_of(spark: SparkSession, config: Config) -> Events:
@@ -97,14 +83,13 @@ def events_of(spark: SparkSession, config: Config) -> Events:
     columns, unreadable, faults = _columns(raw, config)
     labels = {name for query in config.queries.values() for name in query.by.values()}
     flags = {_UNREADABLE + name: flag for name, flag in unreadable.items() if name in labels}
-    typed = raw.select(*(column.alias(name) for name, column in {**columns, **flags}.items()))
-    reasons = f.coalesce(*faults)
     text = f.to_json(f.struct(*(quoted(name) for name in raw.columns if name not in _OWN)))
     if _CORRUPT in raw.columns:
         text = f.coalesce(f.col(_CORRUPT), text)
-    text = f.substring(text.cast("binary"), 1, LONGEST_TEXT)  # Python decodes it: it may not be text
-    refused = raw.select(reasons.alias("reason"), text.alias("text"), f.col(_FILE).alias("file"))
-    return Events(typed, refused.where("reason is not null").mapInArrow(_sampled, REFUSED), config.source.longest_key)
+    conditions, reasons = zip(*faults, strict=True)
+    refused = {_REFUSED: refused_row(conditions, f.col(_FILE), text)}
+    typed = raw.select(*(column.alias(name) for name, column in {**columns, **flags, **refused}.items()))
+    return Events(typed, reasons, config.source.longest_key)
 
 
 def folder_of(config: Config) -> Path | None:
@@ -176,8 +161,8 @@ def _object(text: Column, source: SourceConfig, is_whole: Column | None = None) 
     return f.when(is_object if is_whole is None else is_object & is_whole, parsed).otherwise(damaged)
 
 
-def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[str, Column], list[Column]]:
-    """Each column cast to its type, null if unreadable; flags of unreadable values; reasons to refuse a row."""
+def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[str, Column], list[tuple[Column, str]]]:
+    """Each column cast to its type, null if unreadable; flags of unreadable values; when and why to refuse a row."""
     source = config.source
     is_text = source.kind in ("csv", "jsonl", "kafka")
     whole = f.col(_CORRUPT).isNull() if _CORRUPT in raw.columns else f.lit(True)
@@ -207,23 +192,23 @@ def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[st
         query.name: [texts[name] for name in query.by.values() if name in texts] for query in config.queries.values()
     }
     faults = [
-        *([f.when(f.col(_LONG), f.lit(reason_of(source)))] if _LONG in raw.columns else []),
-        *([f.when(_is_garbled(f.col(_CORRUPT), source), f.lit(f"not {_encoding(source)}"))] if is_text else []),
-        f.when(~whole, f.lit("the line cannot be read")),
-        f.when(quoted(source.time).isNull(), f.lit("the time is missing")),
-        f.when(time.isNull(), f.lit("the time cannot be read")),
-        *(f.when(bad, f.lit(reason)) for bad, reason in unreadable.values()),
+        *([(f.col(_LONG), reason_of(source))] if _LONG in raw.columns else []),
+        *([(_is_garbled(f.col(_CORRUPT), source), f"not {_encoding(source)}")] if is_text else []),
+        (~whole, "the line cannot be read"),
+        (quoted(source.time).isNull(), "the time is missing"),
+        (time.isNull(), "the time cannot be read"),
+        *unreadable.values(),
         *(
-            f.when(
+            (
                 _is_long(key, source.longest_key),
-                f.lit(f"the key of {query} is longer than {source.longest_key:,} characters (longest_key)"),
+                f"the key of {query} is longer than {source.longest_key:,} characters (longest_key)",
             )
             for query, key in keys.items()
             if key
         ),
-        f.when(unusable, f.lit(f"no finite value in {', '.join(values)}")),
+        (unusable, f"no finite value in {', '.join(values)}"),
         *(
-            f.when(~is_weight(columns[name]), f.lit(f"{name} is not a whole number from 0 to {LARGEST_WEIGHT}"))
+            (~is_weight(columns[name]), f"{name} is not a whole number from 0 to {LARGEST_WEIGHT}")
             for name in sorted({query.weight for query in config.queries.values() if query.weight})
         ),
     ]
@@ -258,34 +243,3 @@ def _finite(value: Column, raw: DataFrame, name: str) -> Column:
         real = value.cast("double")
         known = known & ~f.isnan(real) & (f.abs(real) < f.lit(float("inf")))
     return f.coalesce(known, f.lit(False))
-
-
-def _sampled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Return the first rows of each reason, then only the number of the others. Bytes that are not text are escaped."""
-    counts: dict[str, int] = {}
-    for batch in batches:
-        for reason in batch["reason"].unique().to_pylist():
-            rows = batch.filter(pc.equal(batch["reason"], reason))
-            free = max(MOST_SAMPLES - counts.get(reason, 0), 0)
-            counts[reason] = counts.get(reason, 0) + rows.num_rows
-            if free and rows.num_rows:
-                samples = rows.slice(0, free)
-                texts = [None if text is None else readable(text) for text in samples["text"].to_pylist()]
-                yield _counted([samples["reason"], pa.array(texts, pa.string()), samples["file"]], [1] * len(texts))
-    more = {reason: number - MOST_SAMPLES for reason, number in counts.items() if number > MOST_SAMPLES}
-    if more:
-        nothing = pa.nulls(len(more), pa.string())
-        yield _counted([pa.array(list(more)), nothing, nothing], list(more.values()))
-
-
-def readable(text: bytes, most: int = LONGEST_TEXT) -> str:
-    r"""Return the text of bytes; those that are not UTF-8 become escapes. If it has `most` bytes, it was cut there.
-
-    >>> print(readable(b"caf\xc3\xa9, caf\xe9, caf\xc3"), readable(b"caf\xc3", most=4))
-    café, caf\xe9, caf\xc3 caf
-    """
-    return codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(text, final=len(text) < most)
-
-
-def _counted(columns: list[Any], counts: list[int]) -> pa.RecordBatch:
-    return pa.record_batch([*columns, pa.array(counts, pa.int64())], names=REFUSED.names)

@@ -1,5 +1,6 @@
-"""The ledger of a stream's shard: which query its state belongs to, how far it has come, what became of its events."""
+"""The ledgers of a stream's shard, one for each query: how far it has come, and what became of its events."""
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 
@@ -8,10 +9,10 @@ from aomg.tables.rows import NEVER
 
 @dataclass(slots=True)
 class Ledger:
-    """One row of the state store. The names of its fields are in checkpoints and must not change.
+    """The ledger of one query. The names of its fields are in checkpoints and must not change.
 
     layout
-        The query that the state belongs to.
+        What the state of the query depends on (`aomg.spark.stream.processor.layout_of`).
     closed_to
         The first sub-window that has not closed.
     entry
@@ -22,6 +23,10 @@ class Ledger:
         Counts of events, as in `aomg.spark.Accounts`.
     latest, clock
         The latest sub-window, and the latest time that moves the watermark.
+    name
+        The name of the query.
+    slot
+        Which entries of the state's maps are its own (aomg.spark.stream.tables).
     """
 
     layout: str
@@ -36,6 +41,8 @@ class Ledger:
     future: int = 0
     latest: int = NEVER
     clock: int = NEVER
+    name: str = ""
+    slot: int = 0
 
     def add(self, parcel: Any) -> None:
         """Take over the time and the counts of a parcel: a `Parcel`, or Spark's row of one."""
@@ -56,4 +63,19 @@ class Ledger:
         return astuple(self)
 
 
-SCHEMA = ", ".join(f"{field.name} {'string' if field.name == 'layout' else 'long'}" for field in fields(Ledger))
+_TEXTS = ("layout", "name")
+_COLUMNS = {field.name: "string" if field.name in _TEXTS else "long" for field in fields(Ledger)}
+
+BEFORE = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items() if name not in ("name", "slot"))
+"""The schema of the value `ledger` in checkpoints of a version that had one query in a state."""
+
+SCHEMA = f"ledgers array<struct<{', '.join(f'{name}: {kind}' for name, kind in _COLUMNS.items())}>>"
+"""The schema of the value `ledgers`: one for each query."""
+
+
+def ledger_of(row: Sequence[Any]) -> Ledger:
+    """The ledger of a row of the state store, of this version or of the one before, which lacks the last two."""
+    ledger = Ledger(str(row[0]))
+    for name, part in zip(_COLUMNS, row, strict=False):
+        setattr(ledger, name, str(part) if name in _TEXTS else int(part))
+    return ledger

@@ -5,17 +5,17 @@ until the watermark (that time minus the lateness) passes the sub-window's end; 
 in the same micro-batch. An event is late if its sub-window closed in an earlier micro-batch. Spark's own watermark
 would emit windows one micro-batch later, and all queries would share it; here each query has its own.
 
-The state of a shard:
+The state of a shard, for all queries of the stream:
 
 * `open`: the tallies of sub-windows that have not closed, a table for each micro-batch,
 * the live summaries (`aomg.spark.stream.summaries`),
-* `ledger`: the query, how far the shard has come, and what became of every event (`aomg.spark.stream.ledger`).
+* `ledgers`: of each query how far the shard has come, and what became of every event (`aomg.spark.stream.ledger`).
 
 The state is a function of the events and of how micro-batches divide them; with Spark's checkpoint every event counts
-exactly once.
+exactly once. Queries can be added to a state and removed from it: the others do not notice.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,15 +27,12 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from aomg.errors import StateError
 from aomg.query import readable
-from aomg.spark.intake import Source, stream_columns
-from aomg.spark.keys import shard_ids
-from aomg.spark.level1 import Level1
-from aomg.spark.level2 import SparkAnswer
-from aomg.spark.parcels import PARCELS, Parcel, batches_of, by_epoch, by_shard
-from aomg.spark.stream.ledger import SCHEMA, Ledger
-from aomg.spark.stream.summaries import LiveSummaries, maps_of, put_table, read_tables, remove_tables
+from aomg.spark.parcels import PARCELS, REFUSED, Parcel, by_epoch, by_shard
+from aomg.spark.stream.ledger import BEFORE, SCHEMA, Ledger, ledger_of
+from aomg.spark.stream.summaries import LiveSummaries, maps_of
+from aomg.spark.stream.tables import SLOTS, SlotTables, StateMap
 from aomg.spark.time_policy import TimePolicy
-from aomg.spark.worker import freeze_loaded_objects, prepare_worker
+from aomg.spark.worker import prepare_worker
 from aomg.stateful_operator import ShardOperator, map_state
 from aomg.tables.count_windows import CountWindows, newest_summaries
 from aomg.tables.keyed_windows import keyed_windows
@@ -45,21 +42,37 @@ from aomg.tables.rows import NEVER, pack, unpack
 
 _UNMERGED = 16  # tables of open tallies before they are merged into one
 
-OUTPUT = t.StructType([PARCELS["content"]])
+OUTPUT = t.StructType([PARCELS["query"], PARCELS["content"]])
+"""The schema of the operator's rows: tables of results, or of summaries, or of refused rows."""
 
 
-def stream_answers(
-    source: Source, answer: SparkAnswer, shards: int, policy: TimePolicy, start: DataFrame | None
-) -> DataFrame:
-    """The streaming plan: tally each micro-batch, store and close in one stateful operator, unpack the output."""
-    ids, on_workers = shard_ids(shards), policy.on_workers()
-    level1 = Level1(answer.query, ids, 0, source.texts, on_workers)
-    parcels = stream_columns(source, policy).mapInArrow(level1, PARCELS)
-    processor = ShardProcessor(answer, layout_of(answer, shards), on_workers)
-    operator = ShardOperator(processor, SCHEMA, ("open", *maps_of(answer.query)))
+@dataclass(frozen=True)
+class StreamedQuery:
+    """A query of a stream: its name, what it answers, when its sub-windows close, and what its state depends on."""
+
+    name: str
+    answer: Answer
+    policy: TimePolicy
+    layout: str
+
+    @classmethod
+    def of(cls, name: str, answer: Answer, policy: TimePolicy, by: Sequence[str], shards: int) -> "StreamedQuery":
+        """A query with these by columns, whose keys are divided into so many shards."""
+        return cls(name, answer, policy.on_workers(), layout_of(answer, by, shards))
+
+    def new_ledger(self, slot: int, clock: int) -> Ledger:
+        """The ledger of a query that is added when the stream's clock is there: time does not go back for it."""
+        first = self.policy.first_open(clock)
+        return Ledger(self.layout, name=self.name, slot=slot, clock=clock, closed_to=first)
+
+
+def stream_outputs(parcels: DataFrame, queries: Sequence[StreamedQuery], start: DataFrame | None) -> DataFrame:
+    """Store and close the parcels of all queries in one stateful operator."""
+    maps = dict.fromkeys(name for one in queries for name in maps_of(one.answer.query))
+    processor = ShardProcessor(tuple(queries), tuple(maps))
+    operator = ShardOperator(processor, {"ledgers": SCHEMA, "ledger": BEFORE}, ("open", *maps))
     initial = None if start is None else start.groupBy("shard")
-    outputs = parcels.groupBy("shard").transformWithState(operator, OUTPUT, "Append", "None", initial)
-    return outputs.mapInArrow(unpack_outputs, answer.schema)
+    return parcels.groupBy("shard").transformWithState(operator, OUTPUT, "Append", "None", initial)
 
 
 def warm_state(parcels: DataFrame, answer: Answer) -> DataFrame:
@@ -74,7 +87,7 @@ class _WarmState:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Parcels of summaries in, one parcel of live rows for each shard out."""
         prepare_worker(self.answer.query)
-        for number, parcels in by_shard(batches):
+        for number, _, parcels in by_shard(batches):
             shard = Shard(self.answer)
             latest, epochs = by_epoch(parcels)
             for _, tables in epochs:
@@ -83,72 +96,133 @@ class _WarmState:
                 yield Parcel(number, latest=latest, content=pack(pa.concat_tables(shard.live))).batch()
 
 
-def layout_of(answer: Answer, shards: int) -> str:
-    """One line that identifies the query of a checkpoint."""
-    kind = "summaries" if answer.summaries else "windows"
-    return f"{answer.query.text()}; shards {shards}; by {','.join(answer.names)}; of {kind}"
-
-
-def unpack_outputs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Unpack the rows that the shards put out."""
-    freeze_loaded_objects()
-    for batch in batches:
-        for content in batch["content"]:
-            yield from batches_of(unpack(content.as_buffer()))
+def layout_of(answer: Answer, by: Sequence[str], shards: int) -> str:
+    """One line that identifies what the state of a query depends on."""
+    kind = "windows" if answer.windowed else "summaries"
+    return f"{answer.query.text()}; shards {shards}; by {','.join(by)}; of {kind}"
 
 
 class ShardProcessor(StatefulProcessor):
-    """The work of the stateful operator on workers: one group is one shard."""
+    """The work of the stateful operator on workers: one group is one shard.
 
-    def __init__(self, answer: Answer, layout: str, policy: TimePolicy) -> None:
-        self._answer = answer
-        self._layout = layout
-        self._policy = policy
+    maps
+        The maps of live summaries.
+    """
+
+    def __init__(self, queries: tuple[StreamedQuery, ...], maps: tuple[str, ...]) -> None:
+        self._queries, self._names = queries, maps
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state. Each name costs Spark some milliseconds in every task."""
-        prepare_worker(self._answer.query)
-        self._ledger = handle.getValueState("ledger", SCHEMA)
-        self._open = map_state(handle, "open")
-        self._live = LiveSummaries(handle, self._answer.query)
+        prepare_worker(*(query.answer.query for query in self._queries))
+        self._ledgers = handle.getValueState("ledgers", SCHEMA)
+        self._before = handle.getValueState("ledger", BEFORE)
+        self._maps = {name: StateMap(map_state(handle, name)) for name in ("open", *self._names)}
 
     def close(self) -> None:
         """Nothing to release."""
 
-    # -- input --------------------------------------------------------------------------------------------------------
-
     def handleInitialState(self, key: Any, initialState: Row, timerValues: Any) -> None:  # noqa: N802
-        """Start with stored summaries."""
-        ledger, end = self._read_ledger(), initialState.latest + 1
-        rows = unpack(initialState.content)
+        """Start with stored summaries; the stream has one query."""
+        ledgers = self._read_ledgers()
+        self._step(0, ledgers).start(unpack(initialState.content), initialState.latest + 1)
+        self._write_ledgers(ledgers)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
+        """Add the tallies of a micro-batch, count late events, then close every sub-window that has ended."""
+        ledgers = self._read_ledgers()
+        tables: list[list[pa.Table]] = [[] for _ in self._queries]
+        for parcel in rows:
+            if parcel.query == REFUSED:
+                yield Row(query=REFUSED, content=bytes(parcel.content))
+                continue
+            ledgers[parcel.query].add(parcel)
+            if parcel.content is not None:
+                tables[parcel.query].append(unpack(parcel.content))
+        for place, new in enumerate(tables):
+            for output in self._step(place, ledgers).take(new):
+                yield Row(query=place, content=pack(output))
+        self._write_ledgers(ledgers)
+
+    def _step(self, place: int, ledgers: Sequence[Ledger]) -> "_QueryStep":
+        return _QueryStep(self._queries[place], ledgers[place], self._maps)
+
+    # -- ledgers ------------------------------------------------------------------------------------------------------
+
+    def _read_ledgers(self) -> list[Ledger]:
+        """The shard's ledger of each query: of the state, or new. Removes the state of other queries.
+
+        Raises StateError if the state is of other queries, or of a query that has changed.
+        """
+        for state in self._maps.values():
+            state.begin()
+        stored = self._stored_ledgers()
+        current = {query.name: query for query in self._queries}
+        if stored and not any(name in current for name in stored):
+            raise StateError(
+                f"the checkpoint was written by other queries: {', '.join(stored)} there, {', '.join(current)} here. "
+                "Name one of them at least, or use a new checkpoint directory"
+            )
+        for name, ledger in stored.items():
+            if name not in current:
+                for state in self._maps.values():
+                    state.clear(ledger.slot)
+            elif ledger.layout != current[name].layout:
+                raise StateError(difference(ledger.layout, current[name].layout, name))
+        stored = {name: ledger for name, ledger in stored.items() if name in current}
+        used = {ledger.slot for ledger in stored.values()}
+        free = iter(slot for slot in range(SLOTS) if slot not in used)
+        clock = max((ledger.clock for ledger in stored.values()), default=NEVER)
+        return [
+            stored[query.name] if query.name in stored else query.new_ledger(next(free), clock)
+            for query in self._queries
+        ]
+
+    def _stored_ledgers(self) -> dict[str, Ledger]:
+        """The ledgers of the state by name. One of the version before becomes that of the only query."""
+        stored = self._ledgers.get()
+        if stored is not None:
+            return {ledger.name: ledger for ledger in map(ledger_of, stored[0])}
+        before = self._before.get()
+        if before is None:
+            return {}
+        self._before.clear()
+        ledger = ledger_of(before)
+        ledger.name = self._queries[0].name
+        return {ledger.name: ledger}
+
+    def _write_ledgers(self, ledgers: Sequence[Ledger]) -> None:
+        self._ledgers.update(([ledger.row() for ledger in ledgers],))
+
+
+class _QueryStep:
+    """One step of one query in a shard."""
+
+    def __init__(self, query: StreamedQuery, ledger: Ledger, maps: dict[str, StateMap]) -> None:
+        self._answer, self._policy, self._ledger = query.answer, query.policy, ledger
+        self._open = SlotTables(maps["open"], ledger.slot)
+        self._live = LiveSummaries(maps, query.answer.query, ledger.slot)
+
+    def start(self, rows: pa.Table, end: int) -> None:
+        """Start with these live rows, of sub-windows up to `end` (exclusive)."""
+        ledger = self._ledger
         if self._answer.query.counted:
             self._live.replace({}, rows, ledger.next_entry())
         else:
             self._live.store(self._live.read(), rows, ledger.closed_to, end, ledger.next_entry())
             ledger.closed_to = end
-        self._ledger.update(ledger.row())
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
-        """Add the tallies of a micro-batch, count late events, then close every sub-window that has ended."""
-        ledger = self._read_ledger()
-        tables = []
-        for parcel in rows:
-            ledger.add(parcel)
-            if parcel.content is not None:
-                tables.append(unpack(parcel.content))
-        output = None
+    def take(self, tables: Sequence[pa.Table]) -> list[pa.Table]:
+        """Add tallies, then close what has ended; returns the output."""
         if not self._answer.query.counted:
             if tables:
-                self._add(pa.concat_tables(tables), ledger)
-            output = self._close_ended(ledger)
-        elif tables:
-            output = self._close_full(pa.concat_tables(tables), ledger)
-        self._ledger.update(ledger.row())
-        if output is not None:
-            yield Row(content=pack(output))
+                self._add(pa.concat_tables(tables))
+            return self._close_ended()
+        return self._close_full(pa.concat_tables(tables)) if tables else []
 
-    def _add(self, table: pa.Table, ledger: Ledger) -> None:
+    def _add(self, table: pa.Table) -> None:
         """Store tallies until their sub-windows close. Now and then, merge the stored tables."""
+        ledger = self._ledger
         late = self._policy.is_late(table["number"], ledger.closed_to)
         ledger.late += pc.sum(pc.filter(table["seen"], late)).as_py() or 0
         table = table.filter(pc.invert(late))
@@ -156,48 +230,46 @@ class ShardProcessor(StatefulProcessor):
             return
         ledger.open += pc.sum(table["seen"]).as_py()
         if ledger.waiting >= _UNMERGED:
-            waiting = read_tables(self._open)
-            remove_tables(self._open, waiting)
+            waiting = self._open.read()
+            self._open.remove(waiting)
             sliding = keyed_windows(self._answer.query).sliding
             table = merge_tally_rows(sliding, pa.concat_tables([*waiting.values(), table]))
             ledger.waiting = 0
-        put_table(self._open, ledger.next_entry(), table)
+        self._open.put(ledger.next_entry(), table)
         ledger.waiting += 1
 
-    # -- closing sub-windows ------------------------------------------------------------------------------------------
-
-    def _close_full(self, new: pa.Table, ledger: Ledger) -> pa.Table | None:
+    def _close_full(self, new: pa.Table) -> list[pa.Table]:
         """Windows counted in events: each key has its own time, so its sub-windows close when they are full."""
-        query, live, waiting = self._answer.query, self._live.read().recent, read_tables(self._open)
+        query, ledger = self._answer.query, self._ledger
+        live, waiting = self._live.read().recent, self._open.read()
         batch = CountWindows(keyed_windows(query).sliding, list(live.values()), list(waiting.values()), new)
         ledger.late += batch.late
         ledger.open += batch.came - batch.late - batch.used
         ledger.used += batch.used
-        needed = [] if self._answer.summaries else list(live.values())
-        output, closed = slide(self._answer, [*needed, batch.due], NEVER, NEVER)
+        needed = list(live.values()) if self._answer.windowed else []
+        outputs, closed = slide(self._answer, [*needed, batch.due], NEVER, NEVER)
         if closed is not None:
             summaries = newest_summaries([*live.values(), closed], keyed_windows(query).live_span)
             self._live.replace(live, summaries, ledger.next_entry())
-        remove_tables(self._open, waiting)
-        put_table(self._open, ledger.next_entry(), batch.waiting)
-        return output
+        self._open.remove(waiting)
+        self._open.put(ledger.next_entry(), batch.waiting)
+        return outputs
 
-    def _close_ended(self, ledger: Ledger) -> pa.Table | None:
+    def _close_ended(self) -> list[pa.Table]:
         """Close every sub-window that the watermark has passed, and emit a result for each, idle ones too."""
+        ledger = self._ledger
         start, end = ledger.closed_to, self._policy.first_open(ledger.clock)
         if end <= start:
-            return None
-        due, stored = self._due_rows(end, ledger), self._live.read()
-        output, closed = slide(self._answer, [*self._live.rows(stored, end), *due], start, end)
-        if self._answer.summaries:
-            closed = None
-        self._live.store(stored, closed, start, end, ledger.next_entry())
+            return []
+        due, stored = self._due_rows(end), self._live.read()
+        outputs, closed = slide(self._answer, [*self._live.rows(stored, end), *due], start, end)
+        self._live.store(stored, closed if self._answer.windowed else None, start, end, ledger.next_entry())
         ledger.closed_to = end
-        return output
+        return outputs
 
-    def _due_rows(self, end: int, ledger: Ledger) -> list[pa.Table]:
+    def _due_rows(self, end: int) -> list[pa.Table]:
         """The tallies of sub-windows that close; the others stay in the state."""
-        waiting = read_tables(self._open)
+        waiting, ledger = self._open.read(), self._ledger
         if not waiting:
             return []
         table = pa.concat_tables(waiting.values())
@@ -207,30 +279,20 @@ class ShardProcessor(StatefulProcessor):
             events = pc.sum(due["seen"]).as_py()
             ledger.used += events
             ledger.open -= events
-            remove_tables(self._open, waiting)
-            put_table(self._open, ledger.next_entry(), remaining)
+            self._open.remove(waiting)
+            self._open.put(ledger.next_entry(), remaining)
             ledger.waiting = min(remaining.num_rows, 1)
         return [due]
 
-    # -- state --------------------------------------------------------------------------------------------------------
 
-    def _read_ledger(self) -> Ledger:
-        """The shard's ledger. Refuses one that another query wrote."""
-        stored = self._ledger.get()
-        if stored is None:
-            return Ledger(self._layout)
-        layout, *numbers = stored
-        if layout != self._layout:
-            raise StateError(difference(layout, self._layout))
-        return Ledger(layout, *map(int, numbers))
-
-
-def difference(stored: str, requested: str) -> str:
+def difference(stored: str, requested: str, name: str = "") -> str:
     """The error text that names how the query of a checkpoint differs from the one that was started with it."""
     parts = zip(stored.split("; "), requested.split("; "), strict=False)
     differing = [f"{readable(there)!r} there, {readable(here)!r} here" for there, here in parts if there != here]
+    which, rename = (f"query {name!r} of ", " under another name") if name else ("", "")
     return (
-        "the checkpoint was written by another query: "
+        f"{which}the checkpoint was written by another query: "
         + "; ".join(differing)
-        + ". Start the same query again, or use a new checkpoint directory (warm=... starts it from stored summaries)"
+        + f". Start the same query again, or use a new checkpoint directory{rename and ', or start the new query'}"
+        f"{rename} (warm=... starts it from stored summaries)"
     )

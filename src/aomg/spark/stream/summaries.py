@@ -12,44 +12,23 @@ windows, for windows counted in events and for summaries that cannot be added up
 window, as a stream that catches up does, forms none either: the next such step would already remove them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isqrt
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle
 
 from aomg.core.keyed import LIVE
-from aomg.errors import StateError
 from aomg.query import Query
-from aomg.stateful_operator import map_state
+from aomg.spark.stream.tables import SlotTables, StateMap, Tables
 from aomg.tables.keyed_windows import keyed_windows
-from aomg.tables.rows import content_table, pack, sorted_rows, unpack
+from aomg.tables.rows import content_table, sorted_rows, unpack
 
 MAPS = ("live", "blocks", "summaries")
 _SHORT = 16  # a window of fewer sub-windows has no blocks
 _PART = 4  # a step that closes more than this part of a window forms no blocks
-
-Tables = dict[int, pa.Table]
-
-
-def read_tables(state: MapState) -> Tables:
-    """All tables of a map."""
-    return {number: unpack(content) for (number,), (content,) in state.iterator()}
-
-
-def put_table(state: MapState, number: int, table: pa.Table) -> None:
-    """Store a table, unless it is empty."""
-    if table.num_rows:
-        state.updateValue((number,), (pack(table, "lz4"),))
-
-
-def remove_tables(state: MapState, numbers: Iterable[int]) -> None:
-    """Remove tables."""
-    for number in numbers:
-        state.removeKey((number,))
 
 
 @dataclass(frozen=True)
@@ -79,23 +58,22 @@ def summaries_of(query: Query) -> tuple[str, ...]:
 class LiveSummaries:
     """A shard's live summaries. A step calls `read`, then `rows` for what it needs, then `store` for what it closed."""
 
-    def __init__(self, handle: StatefulProcessorHandle, query: Query) -> None:
+    def __init__(self, maps: Mapping[str, StateMap], query: Query, slot: int) -> None:
         self._query = query
         self._length = block_of(query)
-        self._live = map_state(handle, "live")
+        self._live = SlotTables(maps["live"], slot)
         if self._length:
-            self._blocks, self._summaries = map_state(handle, "blocks"), map_state(handle, "summaries")
+            self._blocks, self._summaries = (SlotTables(maps[name], slot) for name in ("blocks", "summaries"))
 
     def read(self) -> StoredTables:
         """Read the state, except for the summaries in blocks."""
-        blocks = {block: sums for (block,), (sums,) in self._blocks.iterator()} if self._length else {}
-        return StoredTables(read_tables(self._live), blocks)
+        return StoredTables(self._live.read(), self._blocks.contents() if self._length else {})
 
     def rows(self, stored: StoredTables, end: int) -> list[pa.Table]:
         """The live rows that are needed to close sub-windows up to `end` (exclusive)."""
         tables = list(stored.recent.values())
         for block, sums in stored.blocks.items():
-            tables.append(unpack(self._content(block) if self._leaves(block, end) else sums))
+            tables.append(unpack(self._summaries.get(block) if self._leaves(block, end) else sums))
         return tables
 
     def store(self, stored: StoredTables, closed: pa.Table | None, start: int, end: int, number: int) -> None:
@@ -103,31 +81,22 @@ class LiveSummaries:
         first = end - keyed_windows(self._query).live_span
         expired = [block for block in stored.blocks if (block + 1) * self._length <= first]
         if expired:
-            remove_tables(self._blocks, expired)
-            remove_tables(self._summaries, expired)
+            self._blocks.remove(expired)
+            self._summaries.remove(expired)
         recent = {entry: table for entry, table in stored.recent.items() if _highest(table) >= first}
-        remove_tables(self._live, stored.recent.keys() - recent.keys())
+        self._live.remove(stored.recent.keys() - recent.keys())
         tables = [table for table in [*recent.values(), _from(closed, first)] if table is not None and table.num_rows]
         new = tables[len(recent) :]
         if end - start <= self._query.sub_windows // _PART and any(self._complete(table, end) for table in tables):
-            remove_tables(self._live, recent)
+            self._live.remove(recent)
             new = [self._put_blocks(_from(pa.concat_tables(tables), first), end)]
         for table in new:
-            put_table(self._live, number, table)
+            self._live.put(number, table)
 
     def replace(self, recent: Tables, summaries: pa.Table, number: int) -> None:
         """Store these summaries, as table `number`, in place of all recent ones."""
-        remove_tables(self._live, recent)
-        put_table(self._live, number, summaries)
-
-    def _content(self, block: int) -> bytes:
-        """The summaries of a block."""
-        content = self._summaries.getValue((block,))
-        if content is None:
-            raise StateError(
-                f"the checkpoint is damaged: the summaries of block {block} are missing; start with a new checkpoint"
-            )
-        return bytes(content[0])
+        self._live.remove(recent)
+        self._live.put(number, summaries)
 
     def _leaves(self, block: int, end: int) -> bool:
         """Whether some summary of a block has left the window when sub-windows up to `end` have closed."""
@@ -143,8 +112,8 @@ class LiveSummaries:
         complete = end // self._length
         for block in np.unique(blocks[blocks < complete]).tolist():
             members = rows.filter(pa.array(blocks == block))
-            put_table(self._summaries, block, members)
-            put_table(self._blocks, block, self._sums(members))
+            self._summaries.put(block, members)
+            self._blocks.put(block, self._sums(members))
         return rows.filter(pa.array(blocks >= complete))
 
     def _sums(self, members: pa.Table) -> pa.Table:

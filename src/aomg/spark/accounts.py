@@ -17,6 +17,7 @@ from aomg.query import Query
 from aomg.spark.level2 import SparkAnswer
 from aomg.spark.parcels import batches_of, by_shard, parcel_columns
 from aomg.spark.stream.summaries import summaries_of
+from aomg.spark.versions import check_version
 from aomg.spark.worker import prepare_worker
 from aomg.tables.accounts import Accounts
 from aomg.tables.columns import FIXED, names_of
@@ -100,6 +101,7 @@ class _OpenEnd:
 
 def _state(spark: SparkSession, checkpoint: str, name: str, operator: int = 0) -> DataFrame:
     """One state variable of a stream's operator, as rows."""
+    check_version(spark)
     reader = spark.read.format("statestore").option("stateVarName", name).option("operatorId", operator)
     return reader.load(_plain_path(checkpoint))
 

@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/.numba-cache
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test bench bench-spark against revision evaluation pictures browser prometheus lint audit soak faults fresh clean
+.PHONY: help demo test test-spark spark-version bench bench-spark against revision evaluation pictures browser prometheus lint audit soak faults fresh clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -20,6 +20,21 @@ demo: $(INSTALLED) ## a monitor on Spark detects two incidents, in the terminal 
 
 test: lint browser prometheus ## lint, then all tests except the soak
 	$(BIN)/pytest -n 3 --dist loadgroup --durations=10
+
+# The tests that run Spark, except those of every option and of the page: they are about the same Spark, and slow.
+SPARK_TESTS := tests/spark tests/oracle/test_spark.py tests/oracle/test_monitor.py tests/monitor/source \
+	tests/monitor/run/test_failures.py tests/monitor/run/test_provoked_failures.py tests/monitor/run/test_health.py \
+	tests/faults/test_trials.py tests/faults/test_hostile_lines.py tests/end_to_end/test_monitor.py \
+	tests/tables/test_like_spark.py tests/test_doctor.py tests/test_packages.py
+SPARK_ENVIRONMENTS := build
+SPARK_VENV := $(SPARK_ENVIRONMENTS)/spark-$(SPARK)
+
+# TESTS: other tests, or options of pytest
+test-spark: spark-version $(SPARK_VENV)/.installed ## the tests that run Spark, on another version: make test-spark SPARK=4.1.4 (quarter of an hour)
+	$(SPARK_VENV)/bin/pytest -n 2 --dist loadgroup --durations=5 $(or $(TESTS),$(SPARK_TESTS))
+
+spark-version: # fail before anything is installed
+	@[ -n "$(SPARK)" ] || { echo "name a version of PySpark: make test-spark SPARK=4.1.4"; exit 2; }
 
 bench: $(INSTALLED) ## measure speed, accuracy and space; speeds are ratios to rivals in the same run
 	$(BIN)/python -m benchmarks
@@ -114,4 +129,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "installing into $(VENV) (a few minutes the first time)"
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[monitor,web,evaluation,peers,dev]'
+	@touch $@
+
+# All pinned versions except that of Spark, and of Py4J, which each Spark asks for in its own version.
+$(SPARK_ENVIRONMENTS)/spark-%/.installed: pyproject.toml constraints.txt
+	@echo "installing PySpark $* and the rest into $(@D) (a few minutes)"
+	$(PYTHON) -m venv --clear $(@D)
+	grep -vE '^(pyspark|py4j)==' constraints.txt >$(@D)/constraints.txt
+	$(@D)/bin/pip install --quiet -c $(@D)/constraints.txt 'pyspark[connect]==$*' -e '.[monitor,web,evaluation,peers,dev]'
 	@touch $@

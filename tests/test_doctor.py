@@ -73,7 +73,7 @@ def test_who_wants_spark_and_has_none_is_told_what_to_install(monkeypatch):
     forget(monkeypatch, "pyspark")
     code, found = findings()
     assert code == 1
-    assert found["pyspark"]["mend"] == "run: pip install 'pyspark>=4.3,<4.4'"
+    assert found["pyspark"]["mend"] == "run: pip install 'pyspark>=4.1,<5'"
     assert found["Spark"]["state"] == "left out"
 
 

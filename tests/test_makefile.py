@@ -72,3 +72,22 @@ def test_a_fresh_machine_is_not_made_by_others_than_root(put):
         [ROOT / "scripts" / "fresh-machine.sh"], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 1 and "only root can make a bare Debian tree: run it with sudo" in done.stderr
+
+
+def test_another_spark_is_tested_in_an_environment_of_its_own_which_is_made_once(put, tmp_path):
+    recorded = tmp_path / "recorded"
+    put("python", f"mkdir -p $4/bin; cp {tmp_path}/pip $4/bin/pip; cp {tmp_path}/pip $4/bin/pytest")
+    put("pip", f'echo "$(basename $0) $*" >>{recorded}')
+    arguments = ("test-spark", "SPARK=4.1.0", f"PYTHON={tmp_path}/python", f"SPARK_ENVIRONMENTS={tmp_path}")
+    for _ in range(2):
+        make(*arguments, "TESTS=tests/spark")
+    runs = recorded.read_text().splitlines()
+    assert [line.split()[0] for line in runs] == ["pip", "pytest", "pytest"]
+    assert " pyspark[connect]==4.1.0 " in runs[0] and runs[1].endswith(" tests/spark")
+    pinned = (tmp_path / "spark-4.1.0" / "constraints.txt").read_text()
+    assert "numpy==" in pinned and "pyspark==" not in pinned
+
+
+def test_without_a_version_of_spark_nothing_is_installed():
+    done = subprocess.run(["make", "test-spark", "SPARK="], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == "name a version of PySpark: make test-spark SPARK=4.1.4\n"

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from aomg.caches import is_writable, kernel_cache
 from aomg.java import INSTALL, OLDEST, look_for_java
-from aomg.packages import CORE, PYSPARK, SPARK, Package
+from aomg.packages import CORE, PYSPARK, SPARK, TESTED_SPARK, Package, is_tested
 from aomg.terminal import Terminal
 
 FREE_BYTES = 1 << 30  # Spark puts shuffles and the state of streams there
@@ -148,9 +148,12 @@ def _python() -> Finding:
 
 def _package(package: Package) -> Finding:
     fault = package.fault()
-    if fault is None:
-        return Finding(package.name, "ok", str(package.version()))
-    return Finding(package.name, "wrong", fault, f"run: {package.install()}")
+    if fault is not None:
+        return Finding(package.name, "wrong", fault, f"run: {package.install()}")
+    detail = str(package.version())
+    if package is PYSPARK and not is_tested(detail):
+        detail = f"{detail}, which is not tested ({', '.join(TESTED_SPARK)} are)"
+    return Finding(package.name, "ok", detail)
 
 
 def _kernels() -> Finding:

@@ -26,8 +26,10 @@ class Package:
     def fault(self) -> str | None:
         """Return the problem with the installed version, or None."""
         version = self.version()
-        if version is None:
-            return "not installed"
+        return "not installed" if version is None else self.fault_of(version)
+
+    def fault_of(self, version: str) -> str | None:
+        """Return the problem with a version, or None."""
         if _numbers(version) < _numbers(self.at_least):
             return f"{version} is too old"
         if self.below is not None and _numbers(version) >= _numbers(self.below):
@@ -41,12 +43,18 @@ class Package:
 
 
 PYARROW = Package("pyarrow", "18")
-PYSPARK = Package("pyspark", "4.3", "4.4")
+PYSPARK = Package("pyspark", "4.1", "5")
+TESTED_SPARK = ("4.1", "4.2", "4.3")  # by make test-spark; later versions are not refused
 PANDAS = Package("pandas", "2.2", "3")  # Spark passes state to Python through pandas, and does not support pandas 3 yet
-PROTOBUF = Package("protobuf", "6.33.5", "8")  # the runtime for Spark 4.3's generated messages
+PROTOBUF = Package("protobuf", "6.33.5", "8")  # the runtime for Spark's generated messages
 
 CORE = (Package("numpy", "2"), Package("numba", "0.61"), PYARROW)
 SPARK = (PYSPARK, PANDAS, PROTOBUF)
+
+
+def is_tested(version: str) -> bool:
+    """Whether the tests run on this version of Spark, by its first two numbers."""
+    return _numbers(version)[:2] in map(_numbers, TESTED_SPARK)
 
 
 def optional(module: str, install: str) -> Any:

@@ -93,7 +93,8 @@ def test_pyarrow_is_needed_by_every_query(spark, monkeypatch):
 
 
 def test_over_spark_connect_packages_of_the_client_do_not_count_but_settings_do(spark, monkeypatch):
-    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session", "conf": spark.conf})()
+    names = {"__module__": "pyspark.sql.connect.session", "conf": spark.conf, "version": spark.version}
+    remote = type("SparkSession", (), names)()
     installed(monkeypatch, protobuf=None, pandas=None, pyarrow=None)
     check(remote, streaming=True)
     with setting(spark, PROVIDER, HDFS), pytest.raises(SettingsError, match="HDFSBacked"):

@@ -1,9 +1,15 @@
 """Quantiles of sliding windows on Spark: batch and Structured Streaming, with the same results."""
 
-from aomg.spark.accounts import accounts, named_accounts, open_end
-from aomg.spark.named import QueryColumns, named_quantiles
-from aomg.spark.quantiles import quantiles, summaries, windows
-from aomg.spark.session import session
+try:
+    from aomg.spark.accounts import accounts, named_accounts, open_end
+    from aomg.spark.named import QueryColumns, named_quantiles
+    from aomg.spark.quantiles import quantiles, summaries, windows
+    from aomg.spark.session import session
+except ImportError:
+    from aomg.spark.versions import check_pyspark
+
+    check_pyspark()  # an older PySpark lacks modules that are imported above
+    raise
 from aomg.tables.accounts import Accounts
 
 __all__ = [

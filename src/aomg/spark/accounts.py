@@ -18,6 +18,7 @@ from aomg.query import Query
 from aomg.spark.level2 import SparkAnswer
 from aomg.spark.parcels import batches_of, by_shard, parcel_columns
 from aomg.spark.stream.summaries import summaries_of
+from aomg.spark.versions import check_version
 from aomg.spark.worker import prepare_worker
 from aomg.tables.accounts import Accounts
 from aomg.tables.columns import FIXED, names_of
@@ -58,7 +59,9 @@ def _ledgers(spark: SparkSession, checkpoint: str, operator: int = 0) -> DataFra
     """The ledgers of all shards and queries, with their shard."""
     shard = f.col("key.shard").alias("shard")
     try:
-        return _state(spark, checkpoint, "ledgers", operator).select(shard, f.inline("value.ledgers"))
+        rows = _state(spark, checkpoint, "ledgers", operator).select(shard, f.inline("value.ledgers"))
+        _ = rows.columns  # over Spark Connect, an error comes no earlier
+        return rows
     except PySparkException:  # a version before had one query in a state
         return _state(spark, checkpoint, "ledger", operator).select(shard, "value.*", f.lit("").alias("name"))
 
@@ -123,6 +126,7 @@ class _OpenEnd:
 
 def _state(spark: SparkSession, checkpoint: str, name: str, operator: int = 0) -> DataFrame:
     """One state variable of a stream's operator, as rows."""
+    check_version(spark)
     reader = spark.read.format("statestore").option("stateVarName", name).option("operatorId", operator)
     return reader.load(_plain_path(checkpoint))
 

@@ -15,6 +15,7 @@ from aomg.caches import kernel_cache
 from aomg.errors import SettingsError
 from aomg.java import Java, find_java
 from aomg.spark.settings import BATCH_BYTES, PROVIDER, ROCKSDB, UNLIMITED, check, value_of
+from aomg.spark.versions import check_pyspark, check_version
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -109,6 +110,7 @@ def _start(name: str, requested: Mapping[str, str]) -> SparkSession:
             "SPARK_REMOTE is set, so Spark would connect to a server instead of starting on this machine: "
             "unset SPARK_REMOTE, or use the server's session, SparkSession.builder.getOrCreate()"
         )
+    check_pyspark()
     settings = {"spark.app.name": name, "spark.master": "local[*]", **_SETTINGS, **_kernels(), **requested}
     java_options = f"{_logging()} {requested.get(_JAVA_OPTIONS, '')}".strip()
     if java_options:
@@ -124,6 +126,11 @@ def _start(name: str, requested: Mapping[str, str]) -> SparkSession:
             f"Spark did not start on Java {java.version} ({java.program}); see its messages on standard error, "
             "and run `aomg doctor` to find the cause"
         ) from error
+    try:
+        check_version(spark)
+    except SettingsError:
+        spark.stop()
+        raise
     if _PARTITIONS not in requested:
         # Spark's default of 200 is for clusters. Here each partition is a task and, in a stream, a state store: they
         # would cost a third of a second in every micro-batch.

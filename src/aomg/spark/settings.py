@@ -1,4 +1,4 @@
-"""Checks a Spark session for the settings and packages that a query needs, before it starts."""
+"""Checks a Spark session for the version, the settings and the packages that a query needs, before it starts."""
 
 import warnings
 
@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 from aomg.errors import SettingsError
 from aomg.packages import PANDAS, PROTOBUF, PYARROW
+from aomg.spark.versions import check_version, is_connect
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -23,6 +24,7 @@ def check(spark: SparkSession, streaming: bool) -> None:
     packages of this process; over Spark Connect packages are not checked. A setting that only costs speed is warned
     about, once per process. Costs a few calls to the session (over Spark Connect: to its server) and no Spark job.
     """
+    check_version(spark)
     faults = []
     if not is_connect(spark):
         packages = (PYARROW, PANDAS, PROTOBUF) if streaming else (PYARROW,)
@@ -41,11 +43,6 @@ def check(spark: SparkSession, streaming: bool) -> None:
     if faults:
         raise SettingsError("; ".join(faults) if len(faults) == 1 else "\n".join(["", *faults]))
     _warn_once(spark)
-
-
-def is_connect(spark: SparkSession) -> bool:
-    """Whether this is a session of Spark Connect: Spark runs in another process, on a server."""
-    return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def value_of(spark: SparkSession, key: str) -> str | None:

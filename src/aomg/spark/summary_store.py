@@ -15,6 +15,7 @@ from aomg.errors import InputError
 from aomg.query import Query
 from aomg.spark.intake import microseconds_of, quoted, refuse_others
 from aomg.spark.parcels import NOTICE, PARCELS, Parcel, pack_by_shard
+from aomg.spark.versions import check_version
 from aomg.tables.checksums import COLUMNS, verified
 from aomg.tables.columns import SUMMARY
 from aomg.tables.keys import key_ids
@@ -41,6 +42,7 @@ class StoredSummaries:
         Reads which queries wrote them if the query has a fine part, because those summaries cannot be converted.
         """
         refuse_others(summaries, query)
+        check_version(summaries.sparkSession)
         if summaries.isStreaming:
             raise InputError(
                 "stored summaries must be a batch DataFrame (spark.read), not a stream; for a stream of events use "

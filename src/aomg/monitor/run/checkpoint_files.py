@@ -32,7 +32,7 @@ def files_to_read(checkpoint: Checkpoint) -> Iterator[Path]:
                 for store in (part, *(inside for inside in part.iterdir() if inside.is_dir())):
                     yield from _files_of_store(store, version)
             else:
-                yield from (path for path in sorted(part.rglob("*")) if path.is_file())
+                yield from (path for path in sorted(part.rglob("[!.]*")) if path.is_file())
 
 
 def _newest_of_log(log: Path) -> Iterator[Path]:

@@ -19,7 +19,7 @@ from aomg.monitor.journal.journal import FOLDER, Journal
 from aomg.monitor.journal.remedies import NEW_FOLDERS, fsck_command
 from aomg.monitor.run.checkpoint_files import files_to_read
 from aomg.monitor.run.checksums import damaged_among
-from aomg.monitor.run.moved_sinks import follow_moved
+from aomg.monitor.run.moved_folders import follow_moved, refuse_moved_source
 from aomg.monitor.sinks.joined_files import joined_parts
 from aomg.monitor.sinks.jsonl import lines_of_batches, newest_line
 from aomg.monitor.sinks.result_folder import batches_in, newest
@@ -60,6 +60,7 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
                 f"{sink_place} has {what} of batch {ahead}, but {config.state / FOLDER} {ends}: "
                 f"the state folder is older than the {what}. Restore the newer one, or {NEW_FOLDERS}"
             )
+    refuse_moved_source(config, journal)
     follow_moved(config, journal)
     repair = fsck_command(config.state, "--repair")
     configured = {str(sink.path) for sink in (*config.sinks.results, *config.sinks.summaries) if sink.writes_folder}

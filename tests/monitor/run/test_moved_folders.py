@@ -1,4 +1,7 @@
-"""A sink whose path is another one now: its files are found in the new place, or it is said that they stay behind."""
+"""A sink whose path is another one now: its files are found in the new place, or it is said that they stay behind.
+
+A source folder that was moved is refused: Spark would read its files again.
+"""
 
 import shutil
 
@@ -80,3 +83,23 @@ def test_a_sink_that_is_removed_is_named_and_fsck_still_checks_its_files(tmp_pat
     assert "to keep them together" not in caplog.text
     sorted((tmp_path / "results").glob("*/*.parquet"))[0].unlink()
     assert not check_folder(tmp_path / "state").sound
+
+
+def copied(source, target):
+    """A copy with times of its own."""
+    shutil.copytree(source, target, copy_function=shutil.copyfile)
+
+
+@pytest.mark.parametrize("way", [shutil.move, copied])
+def test_a_source_folder_that_was_moved_is_refused_because_its_files_would_be_read_again(tmp_path, way):
+    run(tmp_path, 2)
+    way(tmp_path / "in", tmp_path / "incoming")
+    config = CONFIG.replace("in/", "incoming/")
+    with pytest.raises(
+        StateError, match=f"{tmp_path}/incoming/0.jsonl seems to be {tmp_path}/in/0.jsonl, which batch 0"
+    ):
+        started(tmp_path, config)
+    for file in (tmp_path / "incoming").iterdir():
+        file.unlink()
+    (tmp_path / "incoming/0.jsonl").write_text("another\n")  # a new file of the same name is not the same
+    started(tmp_path, config).notifier.close(0)

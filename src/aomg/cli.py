@@ -294,11 +294,13 @@ def compact(results: _Results) -> None:
 def fsck(state: _State, quarantine: _Quarantine = None, repair: _Repair = False, json: _AsJson = False) -> None:
     """Check a state folder: journal, checkpoint, and every file of results and summaries that the journal names.
 
-    Says what is damaged and how to go on. Exit code 1: something is damaged. Stop the monitor first.
+    Says what is damaged and how to go on. Stop the monitor first.
+
+    Exit codes: 0 nothing is damaged, or all was repaired; 1 something is damaged; 2 the folder cannot be checked.
     """
     from aomg.monitor import command
 
-    with _reported("cannot check", json):
+    with _reported("cannot check", json, code=2):
         sound = command.fsck(Terminal(), state, quarantine, repair, json)
     if not sound:
         raise typer.Exit(1)
@@ -323,8 +325,8 @@ def _print_page(address: str, console: Terminal | None = None) -> None:
 
 
 @contextmanager
-def _reported(failure: str, json: bool = False, extra: str = "monitor") -> Iterator[None]:
-    """Print errors to standard error and exit with a code: 2 for a configuration or an argument, else 1.
+def _reported(failure: str, json: bool = False, extra: str = "monitor", code: int = 1) -> Iterator[None]:
+    """Print errors to standard error and exit: with 2 for a configuration or an argument, else with `code`.
 
     With `json`, print them as JSON on standard output too.
     """
@@ -348,7 +350,7 @@ def _reported(failure: str, json: bool = False, extra: str = "monitor") -> Itera
     except RunError as error:
         raise exit_with(f"the monitor failed: {error}", 1) from None
     except AomgError as error:
-        raise exit_with(f"{failure}: {error}", 1) from None
+        raise exit_with(f"{failure}: {error}", code) from None
 
 
 @app.command()

@@ -130,7 +130,7 @@ def main(
                 records.append(record)
                 lines.write(f"{json.dumps(asdict(record))}\n")
                 lines.flush()
-                print(f"{record.number} {record.kind}: {record.verdict} ({record.done or record.text})")
+                print(f"{record.number} {record.kind}: {record.verdict} ({record.done or record.text})", flush=True)
                 (folder / "report.md").write_text(report(records, seed))
     finally:
         campaign.close()

@@ -23,6 +23,9 @@ groups: [{name: network, rules: [{alert: Slow, expr: p99 > 4ms}]}]
 
 def started(folder: Path, config: str = CONFIG, skip: bool = False) -> Batches:
     (folder / "aomg.yaml").write_text(config.replace("SKIP", str(skip).lower()))
+    if not (folder / "state/journal").exists():  # as a start does before it reads anything
+        (folder / "state").mkdir(exist_ok=True)
+        (folder / "state/queries.json").write_text("{}\n")
     return assembled(load(folder / "aomg.yaml"), Console(file=io.StringIO()))
 
 
@@ -62,7 +65,6 @@ def run(folder: Path, batches: int, ends: list[int] | None = None) -> None:
         source_file(folder, batch)
         monitor(Frame(rows_of(batch, end=ends[batch] if ends else None)), batch)
         spark_commits(folder / "state", batch)
-    (folder / "state/queries.json").write_text("{}")
     assert monitor.notifier.close(20) == {}
 
 

@@ -76,12 +76,14 @@ def query(
 
 def fsck(console: Console, state: Path, quarantine: Path | None, repair: bool, as_json: bool = False) -> bool:
     """Check a state folder and print what is damaged; returns whether all is well, or repaired."""
+    from aomg.monitor.journal.remedies import fsck_command
     from aomg.monitor.run.fsck import check_folder
 
     checked = check_folder(state, quarantine, repair)
     if as_json:
         findings = [finding.to_json() for finding in checked.findings]
-        text = {"ok": checked.sound, "looked_at": list(checked.looked_at), "findings": findings}
+        notes = [note.to_json() for note in checked.notes]
+        text = {"ok": checked.sound, "looked_at": list(checked.looked_at), "findings": findings, "notes": notes}
         console.out(json.dumps(text), highlight=False)
         return checked.sound
     console.print(f"looked at {', '.join(checked.looked_at)}", soft_wrap=True, markup=False)
@@ -89,10 +91,16 @@ def fsck(console: Console, state: Path, quarantine: Path | None, repair: bool, a
         done = "repaired: " if finding.repaired else ""
         console.print(f"{finding.file}: {finding.problem}", style="red", markup=False, soft_wrap=True)
         console.print(f"  {done}{finding.remedy}", markup=False, soft_wrap=True)
+    for note in checked.notes:
+        console.print(f"{note.file}: {note.text}", style="yellow", markup=False, soft_wrap=True)
     if not checked.findings:
         console.print("nothing is damaged")
-    elif not checked.sound and any(finding.remedy.startswith("--repair") for finding in checked.findings):
-        console.print(f"to repair what can be repaired: aomg fsck {state} --repair", soft_wrap=True, markup=False)
+    elif any(finding.can_repair and not finding.repaired for finding in checked.findings):
+        options = ["--repair"] if quarantine is None else ["--quarantine", str(quarantine), "--repair"]
+        repair_command = fsck_command(state, *options)
+        console.print(
+            f"restore what you have a backup of, then repair the rest: {repair_command}", soft_wrap=True, markup=False
+        )
     return checked.sound
 
 

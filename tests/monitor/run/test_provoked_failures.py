@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -22,7 +23,7 @@ from aomg.errors import StateError
 from aomg.monitor.config.model import Config
 from aomg.monitor.config.reader import load
 from aomg.monitor.errors import RunError
-from aomg.monitor.run import check
+from aomg.monitor.run import check, monitor
 from aomg.monitor.run.failures import failure_of
 from aomg.monitor.run.monitor import Monitor
 
@@ -102,7 +103,8 @@ def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
 @contextmanager
 def mounted(folder: Path, *options: str) -> Iterator[None]:
     """Mount something on a folder, for root."""
-    folder.mkdir(parents=True, exist_ok=True)
+    if not folder.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
     tried = subprocess.run(["mount", *options, str(folder)], capture_output=True, text=True, check=False)
     if tried.returncode:
         pytest.skip(f"cannot mount: {tried.stderr.strip()}; run the tests as root to provoke a full disk")
@@ -136,15 +138,15 @@ def test_a_damaged_file_that_arrives_in_mid_run_is_named_and_can_be_skipped(spar
         except RunError as error:
             raised.append(error)
 
-    monitor = threading.Thread(target=watched)
-    monitor.start()
-    wait_for(lambda: commits(config) or not monitor.is_alive())
+    thread = threading.Thread(target=watched)
+    thread.start()
+    wait_for(lambda: commits(config) or not thread.is_alive())
     damaged = tmp_path / "telemetry" / "events-000b.parquet"
     content = (undisturbed / "telemetry" / "events-001.parquet").read_bytes()
     (tmp_path / "half").write_bytes(content[: len(content) // 2])
     os.utime(tmp_path / "half", (1_700_000_000,) * 2)  # Spark skips files that are much older than the newest
     (tmp_path / "half").rename(damaged)
-    monitor.join(PATIENCE)
+    thread.join(PATIENCE)
     expected = (
         rf"^the source file {damaged} cannot be read \(not a Parquet file\. Expected magic number .*\); repair it, or "
         rf"put an empty file in its place to skip it, and {AGAIN} \(more in {config.state}/spark\.log\)$"
@@ -180,6 +182,47 @@ def test_a_full_state_disk_and_a_read_only_checkpoint_are_named_and_overcome(spa
         )
         run(config, spark)
         assert stored(tmp_path) == stored(undisturbed)
+
+
+@contextmanager
+def unreadable(file: Path) -> Iterator[None]:
+    """Let nobody read a file. Root may read any, so a file that even root must not read is mounted on it."""
+    if os.geteuid():
+        file.chmod(0)
+        yield
+        file.chmod(0o644)
+        return
+    with mounted(file, "--bind", "/sys/bus/platform/drivers_probe"):
+        yield
+
+
+def test_a_damaged_table_of_the_state_store_and_an_unreadable_file_are_named_and_overcome(
+    spark, undisturbed, tmp_path, monkeypatch
+):
+    config = configured(tmp_path)
+    put_events(tmp_path, 0)
+    run(config, spark)
+    damaged = {file: file.read_bytes() for file in (config.state / "checkpoint/state/0").glob("*/SSTs/*.sst")}
+    for file, content in damaged.items():
+        file.write_bytes(content[:40] + bytes(byte ^ 1 for byte in content[40:]))
+    put_events(tmp_path, 1)
+    checkpoint = re.escape(str(config.state / "checkpoint/state/0"))
+    restore = "of Spark's checkpoint is missing or damaged; restore the state folder from a backup, or use a new"
+    with pytest.raises(StateError, match=rf"^{checkpoint}/\d/SSTs/\S+\.sst {restore}"):
+        run(config, spark)  # by Spark's checksums, before Spark starts
+    for file in damaged:
+        file.with_name(f".{file.name}.crc").unlink()
+    expected = f"{config.state / 'checkpoint'} {restore}"  # without checksums, nobody knows which file it is
+    assert failure(config, spark).startswith(expected), "as RocksDB found it"
+    for file, content in damaged.items():
+        file.write_bytes(content)
+    second = put_events(tmp_path, 1)
+    monkeypatch.setattr(monitor, "inspect", lambda config: None)  # else the start is refused
+    with unreadable(second):
+        assert failure(config, spark) == f"{second} cannot be read; change its permissions and {AGAIN}"
+    put_events(tmp_path, 2)
+    run(config, spark)
+    assert stored(tmp_path) == stored(undisturbed)
 
 
 def test_failures_of_workers_and_of_vanished_files_are_told(spark, tmp_path):

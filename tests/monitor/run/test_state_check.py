@@ -378,7 +378,6 @@ def lines_of(folder: Path, batches: int) -> Path:
         monitor(Frame(rows_of(batch)), batch)
         spark_commits(folder / "state", batch)
     monitor.notifier.close(0)
-    (folder / "state/queries.json").write_text("{}")
     return folder / "results.jsonl"
 
 

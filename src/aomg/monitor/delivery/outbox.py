@@ -291,9 +291,13 @@ def _sealed(content: Mapping[str, Any]) -> bytes:
     return f'{{"digest": "{digest_of(text)}", "content": {text}}}\n'.encode()
 
 
-def position_is_sound(file: Path) -> bool:
-    """Whether a receiver's file of its position has its digest."""
-    return _read(file) is not None
+def stored_position(file: Path) -> Position | None:
+    """The position in a receiver's file; None if it is missing or damaged."""
+    content = _read(file)
+    try:
+        return None if content is None else (int(content["batch"]), int(content["index"]))
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _read(file: Path) -> Any | None:

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from aomg.errors import StateError
 from aomg.monitor.journal.entry import SourceFile, SourceRead
+from aomg.monitor.journal.remedies import RESTORE_STATE
 
 _NUMBER = re.compile(r"(\d+)")
 _HEAD_LINES = 2  # the version, and the settings of the batch
@@ -65,7 +66,7 @@ class Checkpoint:
         try:
             return file.read_text("utf-8").splitlines()[_HEAD_LINES:]
         except (OSError, ValueError) as error:
-            raise _damaged(file) from error
+            raise damaged_checkpoint(file) from error
 
     def _listed(self, source: int, number: int) -> list[dict[str, Any]]:
         """What a file source has listed under a number: in a file of its own, or in a later one that has all before."""
@@ -79,7 +80,7 @@ class Checkpoint:
             listed = [json.loads(line) for line in lines]
             return [one for one in listed if one["batchId"] == number]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise _damaged(file) from error
+            raise damaged_checkpoint(file) from error
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,6 @@ def _log_offset(text: str) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def _damaged(file: Path) -> StateError:
-    return StateError(
-        f"{file} of Spark's checkpoint is missing or damaged; restore the state folder from a backup, or use a new "
-        "state folder and new folders for the sinks"
-    )
+def damaged_checkpoint(file: Path) -> StateError:
+    """The error for a file of Spark's checkpoint that cannot be trusted."""
+    return StateError(f"{file} of Spark's checkpoint is missing or damaged; {RESTORE_STATE}")

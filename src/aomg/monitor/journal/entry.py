@@ -13,6 +13,7 @@ from typing import Any
 
 from aomg.errors import StateError
 from aomg.monitor.journal.digests import digest_of
+from aomg.monitor.journal.remedies import fsck_command
 
 VERSION = 1
 _Alert = dict[str, Any]
@@ -112,6 +113,8 @@ class Entry:
         The batch and the index of each receiver's next alert, when the entry was written.
     lost
         Files that are gone or damaged, and that somebody has accepted as lost.
+    queries
+        The digest of the file of the queries; empty in entries of earlier versions.
     """
 
     batch: int
@@ -128,6 +131,7 @@ class Entry:
     lost: tuple[str, ...] = ()
     program: str = ""
     appended: tuple[Appended, ...] = ()
+    queries: str = ""
     digest: str = ""
 
     def sealed(self) -> "Entry":
@@ -188,6 +192,7 @@ class Entry:
             tuple(record["lost"]),
             record["program"],
             tuple(Appended(Path(file), *rest) for file, *rest in record.get("appended", ())),
+            record.get("queries", ""),
             record["digest"],
         )
 
@@ -229,13 +234,15 @@ class Entry:
         }
         if self.appended:  # entries of earlier versions have none
             record["appended"] = [[str(part.file), part.size, part.rows, part.digest] for part in self.appended]
+        if self.queries:
+            record["queries"] = self.queries
         return record
 
 
 def damaged(place: Path) -> StateError:
     """The error for a file of the journal that cannot be trusted."""
     return StateError(
-        f"{place} is damaged; restore it from a backup of the state folder, or run aomg fsck {place.parent.parent}"
+        f"{place} is damaged; restore it from a backup of the state folder, or run {fsck_command(place.parent.parent)}"
     )
 
 

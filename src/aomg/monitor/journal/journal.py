@@ -13,6 +13,7 @@ from typing import Any
 from aomg.errors import StateError
 from aomg.monitor.atomic_files import SinkError, put, reason
 from aomg.monitor.journal.entry import Base, Entry, Manifest, damaged
+from aomg.monitor.journal.remedies import RESTORE_STATE, fsck_command
 
 FOLDER = "journal"
 KEEP = 20
@@ -41,6 +42,7 @@ class Journal:
         self.entries: dict[int, Entry] = {}
         self.files: Manifest = {}
         self.queue: dict[int, Sequence[dict[str, Any]]] = {}
+        self._is_moved = False
         for entry in self._stored() if readable is None else readable:
             if readable is None:
                 self._check(entry)
@@ -72,23 +74,21 @@ class Journal:
         if batch - 1 in self.entries or (batch in self.entries and batch == min(self.entries)):
             return self.entries.get(batch - 1)
         has = f"ends with batch {self.next - 1}" if self.entries else "is empty"
-        raise StateError(
-            f"{self._folder} {has}, but Spark goes on with batch {batch}; restore the state folder from a backup, or "
-            "use a new state folder and new folders for the sinks"
-        )
+        raise StateError(f"{self._folder} {has}, but Spark goes on with batch {batch}; {RESTORE_STATE}")
 
     def put(self, entry: Entry) -> Entry:
         """Write the entry of the next batch, chained to the last one; return it as written. Removes old entries.
 
-        An entry that is the first, or whose number is a multiple of 20, gets a base.
+        An entry gets a base if it is the first, if its number is a multiple of 20, or if a folder was moved.
         """
         last = self.last
         assert last is None or entry.batch == last.batch + 1, (entry.batch, self.next)
         entry = replace(entry, stream=self.stream, previous=None if last is None else last.digest)
         self._add(entry)
-        if entry.base is None and (last is None or entry.batch % KEEP == 0):
+        if entry.base is None and (last is None or entry.batch % KEEP == 0 or self._is_moved):
             entry = replace(entry, base=self.base(entry.positions))
         entry = self._write(entry)
+        self._is_moved = False
         self._remove_old()
         return entry
 
@@ -100,6 +100,11 @@ class Journal:
         for batch in batches_of(self._folder):
             if batch != last.batch:
                 self._remove(batch)
+
+    def move(self, folder: str, target: str) -> None:
+        """Look for the files of a folder in another one from now on. The next entry records it."""
+        self.files[target] = {**self.files.pop(folder), **self.files.get(target, {})}
+        self._is_moved = True
 
     def base(self, positions: Mapping[str, tuple[int, int]]) -> Base:
         """What all entries add up to. Of the queue, the batches that some receiver has not passed."""
@@ -130,7 +135,7 @@ class Journal:
         state = self._folder.parent
         return (
             f"{entry_file(self._folder, batch)} is missing (restore it from a backup of the state folder, or run "
-            f"aomg fsck {state})"
+            f"{fsck_command(state)})"
         )
 
     def _add(self, entry: Entry) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from aomg.errors import StateError
 from aomg.monitor.atomic_files import put
+from aomg.monitor.journal.remedies import fsck_command
 
 FILE = "stream"
 
@@ -18,11 +19,11 @@ def stream_of(state: Path) -> str:
     file = state / FILE
     if not file.exists():
         if any((state / "journal").glob("[0-9]*.json")):
-            raise StateError(f"{file} is missing; restore it from a backup, or run aomg fsck {state} --repair")
+            raise StateError(f"{file} is missing; restore it from a backup, or run {fsck_command(state, '--repair')}")
         put(file, f"{uuid.uuid4().hex[:12]}\n".encode())
     name = stored_stream(state)
     if name is None:
-        raise StateError(f"{file} is damaged; restore it from a backup, or run aomg fsck {state} --repair")
+        raise StateError(f"{file} is damaged; restore it from a backup, or run {fsck_command(state, '--repair')}")
     return name
 
 

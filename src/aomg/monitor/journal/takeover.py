@@ -16,6 +16,7 @@ from aomg.errors import StateError
 from aomg.monitor.atomic_files import SinkError, reason
 from aomg.monitor.journal.entry import Entry
 from aomg.monitor.journal.journal import Journal
+from aomg.monitor.journal.remedies import NEW_FOLDERS
 
 _VERSION = 1
 _STATE = re.compile(r"(\d+)\.json")
@@ -112,6 +113,4 @@ def _read(file: Path, kind: type) -> Any:
 
 
 def _damaged(file: Path) -> StateError:
-    return StateError(
-        f"{file} is damaged; restore it from a backup, or use a new state folder and new folders for the sinks"
-    )
+    return StateError(f"{file} is damaged; restore it from a backup, or {NEW_FOLDERS}")

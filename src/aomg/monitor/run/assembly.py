@@ -14,6 +14,7 @@ from aomg.monitor.config.model import Config
 from aomg.monitor.delivery.notifier import Notifier
 from aomg.monitor.journal.checkpoint import Checkpoint, SourceReader
 from aomg.monitor.journal.journal import Journal
+from aomg.monitor.journal.queries import queries_digest
 from aomg.monitor.journal.stream import stream_of
 from aomg.monitor.journal.takeover import remove_before_journal, take_over
 from aomg.monitor.rules.builder import check_rules
@@ -83,4 +84,5 @@ def assembled(
         refused_before,
         aomg.__version__,
         long_lines,
+        queries_digest(config.state),
     )

@@ -59,6 +59,8 @@ class Batches:
         The version of this program.
     long_lines
         Finds the lines that Spark does not read, because they are too long.
+    queries_digest
+        The digest of the file of the queries.
     """
 
     queries: Mapping[str, QueryConfig]
@@ -75,6 +77,7 @@ class Batches:
     refused_before: Mapping[str, int] = field(default_factory=dict)
     program: str = ""
     long_lines: LongLines | None = None
+    queries_digest: str = ""
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Process a micro-batch. The frame is computed once."""
@@ -132,6 +135,7 @@ class Batches:
                     lost=before.lost,
                     program=self.program,
                     appended=tuple(part for part in written if isinstance(part, Appended)),
+                    queries=self.queries_digest,
                 )
             )
             self.quarantine.write_counts(entry.refused)

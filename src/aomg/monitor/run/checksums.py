@@ -6,7 +6,7 @@ of every chunk. Spark does not compare them when it reads its state.
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 from pathlib import Path
 
@@ -26,7 +26,12 @@ def damaged_files(folder: Path, most_bytes: float = inf) -> Iterator[Path]:
     Files without checksums count as sound, and so do hidden ones: a kill may leave half of one.
     """
     files = [Path(parent, name) for parent, _, names in os.walk(folder) for name in names if not name.startswith(".")]
-    for file in sorted(files, key=_age):
+    return damaged_among(sorted(files, key=_age), most_bytes)
+
+
+def damaged_among(files: Iterable[Path], most_bytes: float = inf) -> Iterator[Path]:
+    """Find the files that differ from their checksums, among some; reads `most_bytes` at most."""
+    for file in files:
         try:
             stored = file.with_name(f".{file.name}.crc").read_bytes()
             size = file.stat().st_size

@@ -1,11 +1,10 @@
 """Checks a state folder and all files that its journal names, and repairs what can be rebuilt from the rest.
 
 What can be repaired: the counts of refused rows and the positions of receivers, which the journal has too; a journal
-whose older entries are damaged; files of sinks that are lost, by accepting the loss. What cannot: the newest alert
-state, Spark's checkpoint, results and summaries.
+whose older entries are damaged, with the files of those entries; files of sinks that are lost, by accepting the loss.
+What cannot: the newest alert state, Spark's checkpoint, results and summaries.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,39 +12,61 @@ from pathlib import Path
 
 from aomg.errors import StateError
 from aomg.monitor.atomic_files import locked, put
-from aomg.monitor.delivery.outbox import position_is_sound, sealed_position
+from aomg.monitor.delivery.outbox import sealed_position, stored_position
 from aomg.monitor.journal.checkpoint import Checkpoint
 from aomg.monitor.journal.entry import Entry, LaterVersionError
 from aomg.monitor.journal.journal import FOLDER, KEEP, Journal, all_entries, entry_file
+from aomg.monitor.journal.queries import FILE as QUERIES
+from aomg.monitor.journal.queries import queries_problem
+from aomg.monitor.journal.remedies import NEW_FOLDERS, RESTORE_STATE, numbered
 from aomg.monitor.journal.stream import FILE, stored_stream
 from aomg.monitor.run.checksums import damaged_files
-from aomg.monitor.run.state_check import accept_joined, checkpoint_problems, compare_files, damaged_lines, lost_lines
-from aomg.monitor.sinks.quarantine import Quarantine
+from aomg.monitor.run.lost_entries import take_back
+from aomg.monitor.run.state_check import accept_joined, checkpoint_problems, compare_files, compare_lines, lost_lines
+from aomg.monitor.sinks.quarantine import Quarantine, is_of_others
 
-_ANEW = "use a new state folder and new folders for the sinks"
+_DAMAGED = "it is missing or damaged"
 
 
 @dataclass(frozen=True)
 class Damage:
-    """A file that is damaged: what is wrong, and what to do, or what was done."""
+    """A file that is damaged: what is wrong, and what to do, or what was done.
+
+    can_repair
+        Whether --repair goes on without it, or rebuilds it.
+    """
 
     file: Path
     problem: str
     remedy: str
+    can_repair: bool = False
     repaired: bool = False
 
     def to_json(self) -> dict[str, object]:
         """Return it as a JSON object."""
         parts = {"file": str(self.file), "problem": self.problem, "remedy": self.remedy}
-        return {**parts, "repaired": self.repaired}
+        return {**parts, "can_repair": self.can_repair, "repaired": self.repaired}
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that may be meant, such as a file that was moved away: a start goes on, and logs it."""
+
+    file: Path
+    text: str
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as a JSON object."""
+        return {"file": str(self.file), "note": self.text}
 
 
 @dataclass(frozen=True)
 class Checked:
-    """The outcome: what was looked at, in words, and what was found."""
+    """The outcome: what was looked at, in words, what is damaged, and what is only noted."""
 
     looked_at: Sequence[str]
     findings: Sequence[Damage]
+    notes: Sequence[Note] = ()
 
     @property
     def sound(self) -> bool:
@@ -65,9 +86,16 @@ def check_folder(state: Path, quarantine: Path | None = None, repair: bool = Fal
         raise StateError(f"{state} is not the state folder of a monitor: it has no folder {FOLDER}")
     if not (state / FOLDER).is_dir():
         raise StateError(f"{state} is of a version without a journal; aomg run takes it over, then it can be checked")
+    if quarantine is not None and not quarantine.is_dir():
+        raise StateError(f"--quarantine: there is no folder {quarantine}")
     busy = f"a monitor uses the state folder {state}; stop it first"
-    with locked(state / "lock", busy):
-        return _StateFolder(state, quarantine or state / "quarantine", repair).check()
+    try:
+        with locked(state / "lock", busy):
+            return _StateFolder(state, quarantine or state / "quarantine", repair).check()
+    except OSError as error:
+        raise StateError(
+            f"{error.filename or state} cannot be read ({error.strerror}); check its permissions"
+        ) from error
 
 
 class _StateFolder:
@@ -75,29 +103,36 @@ class _StateFolder:
 
     def __init__(self, state: Path, quarantine: Path, repair: bool) -> None:
         self._state, self._repair = state, repair
-        self._quarantine = Quarantine(quarantine)
+        self._refused_rows = quarantine
         self._checkpoint = Checkpoint(state / "checkpoint")
         self._looked_at: list[str] = []
+        self._notes: list[Note] = []
+        self._losses: list[str] = []
 
     def check(self) -> Checked:
         findings = list(self._entries())
         if self._journal is not None:
-            for part in (self._plan, self._sinks, self._counts, self._positions):
+            for part in (self._plan, self._sinks, self._lines, self._counts, self._positions):
                 findings += part(self._journal)
-        return Checked(self._looked_at, findings)
+            if self._repair and self._losses:
+                self._journal.rebase(self._losses)
+        return Checked(self._looked_at, findings, self._notes)
+
+    # -- the journal ---------------------------------------------------------------------------------------------------
 
     def _entries(self) -> Iterator[Damage]:
         """Check the journal itself; sets the journal that the other checks use, None if it cannot be used."""
         self._journal: Journal | None = None
         stored = dict(all_entries(self._state))
-        self._looked_at.append(f"{len(stored)} entries of the journal")
+        self._looked_at.append(f"{numbered(len(stored), 'entry', 'entries')} of the journal")
         readable = [entry for entry in stored.values() if isinstance(entry, Entry)]
+        self._refuse_another_quarantine(readable)
         stream = stored_stream(self._state)
         if readable and stream not in {entry.stream for entry in readable}:
             stream = readable[-1].stream
             if self._repair:
                 put(self._state / FILE, f"{stream}\n".encode())
-            yield self._finding(self._state / FILE, "it is missing or damaged", "the journal has its content")
+            yield self._rebuilt(self._state / FILE, _DAMAGED, "the journal has its content")
         for number, entry in stored.items():
             if isinstance(entry, LaterVersionError):
                 place = entry_file(self._state / FOLDER, number)
@@ -108,109 +143,156 @@ class _StateFolder:
             place = entry_file(self._state / FOLDER, newest)
             if self._repair:
                 place.unlink()
-            yield self._finding(place, "it is damaged", "Spark repeats its batch, which writes it anew")
+            yield self._rebuilt(place, "it is damaged", "Spark repeats its batch, which writes it anew")
             del stored[newest]
             newest -= 1
         if not isinstance(stored.get(newest), Entry):
-            place, remedy = (
-                entry_file(self._state / FOLDER, newest),
-                f"restore the state folder from a backup, or {_ANEW}",
-            )
-            yield Damage(place, "the newest entry is missing or damaged; it has the alert state", remedy)
+            place = entry_file(self._state / FOLDER, newest)
+            yield Damage(place, "the newest entry is missing or damaged; it has the alert state", RESTORE_STATE)
             return
         self._journal = Journal(self._state, stream or "", [entry for entry in readable if entry.stream == stream])
         needed = _needed(readable)
-        unreadable = [number for number in range(min(stored), newest) if not isinstance(stored.get(number), Entry)]
-        if not unreadable and needed[0].base is None:
-            unreadable = [needed[0].batch - 1]
-        if unreadable or not _is_chain(needed):
-            if self._repair:
-                self._journal.rebase()
-            batches = f"batch {', '.join(map(str, unreadable))}" if unreadable else "older batches"
-            remedy = (
-                f"the newest entry becomes a base. Files that {batches} wrote are no longer checked, and alerts of it "
-                "that still wait for a receiver are lost"
-            )
-            place = entry_file(self._state / FOLDER, unreadable[0]) if unreadable else self._state / FOLDER
-            problem = (
-                "it is missing or damaged" if unreadable else "an entry was changed: the chain of digests is broken"
-            )
-            yield self._finding(place, problem, remedy)
+        lost = [number for number in range(min(stored), newest) if not isinstance(stored.get(number), Entry)]
+        if not lost and needed[0].base is None:
+            lost = [needed[0].batch - 1]
+        if lost or not _is_chain(needed):
+            yield from self._lost_entries(self._journal, lost)
+
+    def _lost_entries(self, journal: Journal, lost: Sequence[int]) -> Iterator[Damage]:
+        """Go on without entries that are lost, or without the chain if an entry was changed."""
+        outcome = take_back(self._state, journal, lost)
+        if self._repair:
+            journal.rebase()
+        if lost:
+            numbers = ", ".join(map(str, lost))
+            what = f"{'batch' if len(lost) == 1 else 'batches'} {numbers}"
+            place = entry_file(self._state / FOLDER, lost[0])
+            remedy = f"the journal goes on without the entry of {what}: {outcome.text}"
+            yield self._lost(place, _DAMAGED, remedy)
+        else:
+            problem = "an entry was changed: the chain of digests is broken"
+            yield self._lost(self._state / FOLDER, problem, "the newest entry becomes the first one of the journal")
+        for path in outcome.damaged:
+            self._losses.append(str(path))
+            yield self._damaged_file(path.parents[1], str(path.relative_to(path.parents[1])))
+
+    # -- Spark ---------------------------------------------------------------------------------------------------------
 
     def _plan(self, journal: Journal) -> Iterator[Damage]:
-        """Check that the checkpoint and the journal fit."""
+        """Check that the checkpoint and the journal fit, and the record of the queries."""
         self._looked_at.append("Spark's checkpoint")
         for problem in checkpoint_problems(self._state, journal, self._checkpoint):
             cause, _, remedy = problem.rpartition(": ")
             yield Damage(self._checkpoint.folder, cause, remedy)
         for file in damaged_files(self._checkpoint.folder):
-            yield Damage(file, "it differs from its checksums", f"restore the state folder from a backup, or {_ANEW}")
-        file = self._state / "queries.json"
-        try:
-            json.loads(file.read_bytes())
-        except (OSError, ValueError):
-            yield Damage(file, "it is missing or damaged", f"restore it from a backup, or {_ANEW}")
+            yield Damage(file, "it differs from its checksums", RESTORE_STATE)
+        edited = queries_problem(self._state, journal.last)
+        if edited is not None:
+            yield Damage(self._state / QUERIES, f"it {edited}", f"restore it from a backup, or {NEW_FOLDERS}")
+
+    # -- sinks ---------------------------------------------------------------------------------------------------------
 
     def _sinks(self, journal: Journal) -> Iterator[Damage]:
         """Check the digests of all files that sinks have written."""
-        lost = []
         for place, files in journal.files.items():
             folder = Path(place)
-            self._looked_at.append(f"{len(files)} files in {folder}")
+            self._looked_at.append(f"{numbered(len(files), 'file')} in {folder}")
+            if files and not folder.exists():
+                rows = numbered(sum(file.rows for file in files.values()), "row")
+                problem = f"the folder is missing, with {numbered(len(files), 'file')}"
+                moved = "if it was moved, start the monitor with its new path in the configuration; "
+                self._losses += [str(folder / name) for name in files]
+                if self._repair:
+                    files.clear()
+                yield self._lost(folder, problem, f"accepts that {rows} are lost", moved)
+                continue
             accept_joined(folder, files)
             report = compare_files(folder, files, content=True)
-            for name in (*report.missing, *report.damaged):
-                lost.append(str(folder / name))
-                rows = files[name].rows
-                if self._repair:
-                    self._set_aside(folder, name)
-                    del files[name]
-                problem = "it is missing" if name in report.missing else "it is damaged: its digest is another one"
-                yield self._finding(folder / name, problem, f"accepts that its {rows} rows are lost")
-        appended = [part for entry in journal.entries.values() for part in entry.appended]
-        for file in dict.fromkeys(part.file for part in appended):
-            self._looked_at.append(f"lines of the last {len(journal.entries)} batches in {file}")
-            for batch in damaged_lines(file, journal):
-                lost.append(lost_lines(file, batch))
-                rows = next(part.rows for part in journal.entries[batch].appended if part.file == file)
-                problem = f"the lines of batch {batch} are missing or damaged"
-                yield self._finding(file, problem, f"accepts that its {rows} lines are lost")
-        if lost and self._repair:
-            journal.rebase(lost)
+            for name in report.missing:
+                yield self._lost(folder / name, "it is missing", _accepted(files[name].rows, "row"))
+            for name in report.damaged:
+                yield self._damaged_file(folder, name, files[name].rows)
+            for name in (*report.missing, *report.damaged) if self._repair else ():
+                self._losses.append(str(folder / name))
+                del files[name]
 
-    def _set_aside(self, folder: Path, name: str) -> None:
+    def _damaged_file(self, folder: Path, name: str, rows: int | None = None) -> Damage:
         """Move a damaged file to the state folder, where no reader finds it."""
-        if (folder / name).exists():
+        if self._repair and (folder / name).exists():
             target = self._state / "damaged" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             put(target, (folder / name).read_bytes())
             (folder / name).unlink()
+        problem = "it is damaged: its digest is another one"
+        loss = "accepts that its rows are lost" if rows is None else _accepted(rows, "row")
+        return self._lost(folder / name, problem, f"{loss}, and moves it to {self._state / 'damaged'}")
+
+    def _lines(self, journal: Journal) -> Iterator[Damage]:
+        """Check the lines of the last batches in files of JSON lines."""
+        appended = [part for entry in journal.entries.values() for part in entry.appended]
+        for file in dict.fromkeys(part.file for part in appended):
+            last = numbered(len(journal.entries), "batch", "batches")
+            self._looked_at.append(f"lines of the last {last} in {file}")
+            report = compare_lines(file, journal)
+            if report.retired is not None:
+                self._notes.append(Note(file, f"it {report.note}"))
+            for batch in report.damaged:
+                rows = next(part.rows for part in journal.entries[batch].appended if part.file == file)
+                self._losses.append(lost_lines(file, batch))
+                problem = f"the lines of batch {batch} are missing or damaged"
+                yield self._lost(file, problem, _accepted(rows, "line"))
+
+    # -- copies of what the journal has --------------------------------------------------------------------------------
 
     def _counts(self, journal: Journal) -> Iterator[Damage]:
         """Compare the counts of refused rows with the journal."""
         self._looked_at.append("counts of refused rows")
         assert journal.last is not None
-        if self._quarantine.differs(journal.last.refused):
+        quarantine, refused = Quarantine(self._refused_rows), journal.last.refused
+        if refused and not self._refused_rows.is_dir():
+            text = (
+                "it is missing; if refused rows are elsewhere, name their folder with --quarantine, else the next start"
+            )
+            self._notes.append(Note(self._refused_rows, f"{text} writes their counts anew"))
+            return
+        if quarantine.differs(refused):
             if self._repair:
-                self._quarantine.write_counts(journal.last.refused)
-            yield self._finding(self._quarantine.file, "it differs from the journal", "the journal has the counts")
+                quarantine.write_counts(refused)
+            yield self._rebuilt(quarantine.file, "it differs from the journal", "the journal has the counts")
+
+    def _refuse_another_quarantine(self, entries: Sequence[Entry]) -> None:
+        """Raise StateError if the folder of refused rows is that of another monitor: a repair would change it."""
+        if entries and entries[-1].refused and is_of_others(self._refused_rows, entries[-1].stream):
+            raise StateError(f"--quarantine: {self._refused_rows} has the refused rows of another state folder")
 
     def _positions(self, journal: Journal) -> Iterator[Damage]:
         """Check the positions of the receivers."""
         assert journal.last is not None
         known = journal.last.positions
-        self._looked_at.append(f"positions of {len(known)} receivers")
+        self._looked_at.append(f"positions of {numbered(len(known), 'receiver')}")
         for name, position in known.items():
             file = self._state / "outbox" / f"{name}.json"
-            if not position_is_sound(file):
+            if stored_position(file) is None:
                 if self._repair:
                     put(file, sealed_position(position))
                 remedy = f"the journal has an earlier position; alerts from batch {position[0]} on are delivered again"
-                yield self._finding(file, "it is missing or damaged", remedy)
+                yield self._rebuilt(file, _DAMAGED, remedy)
 
-    def _finding(self, file: Path, problem: str, remedy: str) -> Damage:
-        """A finding that --repair mends."""
-        return Damage(file, problem, remedy if self._repair else f"--repair: {remedy}", self._repair)
+    # -- findings ------------------------------------------------------------------------------------------------------
+
+    def _rebuilt(self, file: Path, problem: str, how: str) -> Damage:
+        """A finding that --repair mends without a loss."""
+        return Damage(file, problem, how if self._repair else f"--repair writes it anew: {how}", True, self._repair)
+
+    def _lost(self, file: Path, problem: str, loss: str, otherwise: str = "") -> Damage:
+        """A finding that --repair only accepts: whoever has a backup restores the file first."""
+        advice = f"restore it from a backup; {otherwise}else --repair: {loss}"
+        return Damage(file, problem, loss if self._repair else advice, True, self._repair)
+
+
+def _accepted(number: int, noun: str) -> str:
+    """What --repair does about rows or lines that are lost."""
+    return f"accepts that its {numbered(number, noun)} {'is' if number == 1 else 'are'} lost"
 
 
 def _needed(entries: Sequence[Entry]) -> Sequence[Entry]:

@@ -12,10 +12,14 @@ from pathlib import Path
 
 from aomg.errors import DamagedFileError, StateError
 from aomg.monitor.config.model import Config
-from aomg.monitor.journal.checkpoint import Checkpoint
+from aomg.monitor.journal.checkpoint import Checkpoint, damaged_checkpoint
 from aomg.monitor.journal.digests import digest_of as digest_of_text
 from aomg.monitor.journal.entry import StoredFile
 from aomg.monitor.journal.journal import FOLDER, Journal
+from aomg.monitor.journal.remedies import NEW_FOLDERS, fsck_command
+from aomg.monitor.run.checkpoint_files import files_to_read
+from aomg.monitor.run.checksums import damaged_among
+from aomg.monitor.run.moved_folders import follow_moved, refuse_moved_source
 from aomg.monitor.sinks.joined_files import joined_parts
 from aomg.monitor.sinks.jsonl import lines_of_batches, newest_line
 from aomg.monitor.sinks.result_folder import batches_in, newest
@@ -23,7 +27,7 @@ from aomg.monitor.sinks.summary_folder import batches_of
 from aomg.tables.parquet_files import digest_in, digest_of
 
 _LOG = logging.getLogger(__name__)
-_ANEW = "or use a new state folder and new folders for the sinks"
+_MOST_BYTES = 1_000_000_000  # of the checkpoint whose checksums are compared: some 4 s
 
 
 @dataclass
@@ -40,16 +44,25 @@ class FileReport:
 
 
 def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> None:
-    """Raise StateError if something is missing, damaged, or older than the rest. Looks at sizes, not at content."""
+    """Raise StateError if something is missing, damaged, or older than the rest.
+
+    Of sinks it looks at the sizes of files, not at their content. Of Spark's checkpoint it compares the checksums of
+    the files that Spark is going to read, up to a gigabyte.
+    """
     for problem in checkpoint_problems(config.state, journal, checkpoint):
         raise StateError(problem)
+    for damaged in damaged_among(files_to_read(checkpoint), _MOST_BYTES):
+        raise damaged_checkpoint(damaged)
     for sink_place, what, ahead in _newest_batches(config, journal.stream):
         if ahead > journal.next:
             ends = f"ends with batch {journal.next - 1}" if journal.entries else "has no entries"
             raise StateError(
                 f"{sink_place} has {what} of batch {ahead}, but {config.state / FOLDER} {ends}: "
-                f"the state folder is older than the {what}. Restore the newer one, {_ANEW}"
+                f"the state folder is older than the {what}. Restore the newer one, or {NEW_FOLDERS}"
             )
+    refuse_moved_source(config, journal)
+    follow_moved(config, journal)
+    repair = fsck_command(config.state, "--repair")
     configured = {str(sink.path) for sink in (*config.sinks.results, *config.sinks.summaries) if sink.writes_folder}
     for place, files in list(journal.files.items()):
         if place not in configured:
@@ -60,17 +73,20 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
             if names:
                 more = f" ({len(names)} files in all)" if len(names) > 1 else ""
                 raise StateError(
-                    f"{Path(place) / names[0]} {what}{more}: the journal has it. Restore it from a backup, or run aomg "
-                    f"fsck {config.state} --repair, which accepts the loss"
+                    f"{Path(place) / names[0]} {what}{more}: the journal has it. Restore it from a backup, or run "
+                    f"{repair}, which accepts the loss"
                 )
         for name in report.retired:
             del files[name]
     for sink in (*config.sinks.results, *config.sinks.alerts):
         if sink.path is not None and not sink.writes_folder:
-            for batch in damaged_lines(sink.path, journal):
+            report_of_lines = compare_lines(sink.path, journal)
+            if report_of_lines.retired is not None:
+                _LOG.warning("%s %s", sink.path, report_of_lines.note)
+            for batch in report_of_lines.damaged:
                 raise StateError(
                     f"{sink.path} has not the lines that batch {batch} wrote: the journal has another digest of them. "
-                    f"Restore the file from a backup, or run aomg fsck {config.state} --repair, which accepts the loss"
+                    f"Restore the file from a backup, or run {repair}, which accepts the loss"
                 )
 
 
@@ -88,11 +104,29 @@ def _newest_batches(config: Config, stream: str) -> Iterator[tuple[Path, str, in
                 yield sink.path, what, newest_line(sink.path, stream)
 
 
-def damaged_lines(file: Path, journal: Journal) -> list[int]:
-    """The batches whose lines in a file differ from the journal. Its entries are of the last 20 batches or more.
+@dataclass(frozen=True)
+class LineReport:
+    """How the lines of a file compare with the journal.
 
-    Old lines may be gone, up to some batch: somebody has moved or emptied the file, which is logged.
+    damaged
+        Batches whose lines are missing or changed.
+    retired
+        The newest batch whose lines are gone with all before: somebody has moved or emptied the file. None: no batch.
     """
+
+    damaged: list[int] = field(default_factory=list)
+    retired: int | None = None
+
+    @property
+    def note(self) -> str:
+        """What to say of a file that was moved or emptied."""
+        return (
+            f"no longer has the lines of batch {self.retired} and before; if nobody has moved or emptied it, restore it"
+        )
+
+
+def compare_lines(file: Path, journal: Journal) -> LineReport:
+    """Compare the lines of a file with the journal, whose entries are of the last 20 batches or more."""
     wanted = {
         entry.batch: part
         for entry in journal.entries.values()
@@ -100,23 +134,18 @@ def damaged_lines(file: Path, journal: Journal) -> list[int]:
         if part.file == file and lost_lines(file, entry.batch) not in entry.lost
     }
     if not wanted:
-        return []
+        return LineReport()
     try:
         stored_lines = lines_of_batches(file, journal.stream, min(wanted))
     except FileNotFoundError:
         stored_lines = {}
     rotated = [batch for batch in wanted if batch < min(stored_lines, default=journal.next)]
-    if rotated:
-        _LOG.warning(
-            "%s no longer has the lines of batch %d and before; if nobody has moved or emptied it, restore it",
-            file,
-            max(rotated),
-        )
-    return [
+    damaged = [
         batch
         for batch, part in wanted.items()
         if batch not in rotated and digest_of_text(stored_lines.get(batch, b"")) != part.digest
     ]
+    return LineReport(damaged, max(rotated, default=None))
 
 
 def lost_lines(file: Path, batch: int) -> str:
@@ -132,7 +161,7 @@ def sink_folders(config: Config) -> list[Path]:
 def checkpoint_problems(state: Path, journal: Journal, checkpoint: Checkpoint) -> list[str]:
     """Say what of the journal and Spark's checkpoint does not fit; empty if all does."""
     last, folder = journal.next - 1, state / FOLDER
-    restore = f"restore the whole state folder {state} from a backup, {_ANEW}"
+    restore = f"restore the whole state folder {state} from a backup, or {NEW_FOLDERS}"
     if checkpoint.committed > last:
         lost = f"ends with batch {last}" if journal.entries else "has no entries"
         return [f"{folder} {lost}, but Spark has completed batch {checkpoint.committed}: {restore}"]
@@ -198,12 +227,12 @@ def accept_joined(folder: Path, files: dict[str, StoredFile]) -> None:
 
 def _is_within(part: str, joined: str) -> bool:
     """Whether a file that was joined itself has no other batches than a joined one of its folder."""
-    inner, outer = (_span(Path(name).name) for name in (part, joined))
+    inner, outer = (batch_span(Path(name).name) for name in (part, joined))
     same = _folder_of(part) == _folder_of(joined) and Path(part).name.startswith("compacted-")
     return same and inner is not None and outer is not None and outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
-def _span(name: str) -> tuple[int, int] | None:
+def batch_span(name: str) -> tuple[int, int] | None:
     """The first and the last batch of a file of results or of summaries."""
     if (span := batches_in(name)) is not None:
         return span
@@ -223,7 +252,7 @@ def _by_age(files: Mapping[str, StoredFile]) -> list[list[list[str]]]:
 
 def _age(name: str) -> tuple[str, tuple[int, int], str]:
     """The order of summaries: by folder, then by their batches; a joined file may be older than one of a batch."""
-    return _folder_of(name), _span(Path(name).name) or (0, 0), name
+    return _folder_of(name), batch_span(Path(name).name) or (0, 0), name
 
 
 def _folder_of(name: str) -> str:

@@ -7,27 +7,30 @@ from aomg.errors import StateError
 from aomg.monitor.atomic_files import put
 from aomg.monitor.config.model import Config
 from aomg.monitor.errors import ConfigError
+from aomg.monitor.journal.journal import newest_entry
+from aomg.monitor.journal.queries import FILE, refuse_edited
+from aomg.monitor.journal.remedies import NEW_FOLDERS
 from aomg.monitor.run.assembly import checkpoint_of
 from aomg.query import readable
-
-_FILE = "queries.json"
 
 
 def claim_state(config: Config) -> None:
     """Record the queries of a new state folder, or compare. Raises ConfigError with the differences.
 
+    Raises StateError if the record is missing, or was edited: the journal has its digest.
+
     Until the first event was read, for example after a failed start, the queries may still change.
     """
-    file = config.state / _FILE
+    file = config.state / FILE
     current = _plan_texts(config)
     if not _begun(config):
         put(file, (json.dumps(current, indent=1) + "\n").encode())
         return
+    refuse_edited(config.state, newest_entry(config.state))
     try:
         known = [(str(name), str(text)) for name, text in json.loads(file.read_text()).items()]
     except (OSError, ValueError, AttributeError) as error:
-        what = "damaged" if file.exists() else "missing"
-        raise StateError(f"{file} is {what}; restore it from a backup, or use a new state folder") from error
+        raise StateError(f"{file} is damaged; restore it from a backup, or {NEW_FOLDERS}") from error
     # by position: the plan does not depend on the names of queries
     differing = [
         f"{now[0] or before[0]} was {readable(before[1])!r} and is {readable(now[1])!r}"
@@ -37,7 +40,7 @@ def claim_state(config: Config) -> None:
     if differing:
         raise ConfigError(
             f"the state folder {config.state} was written by other queries: {'; '.join(differing)}. "
-            "Restore the queries, or use a new state folder and new folders for the sinks",
+            f"Restore the queries, or {NEW_FOLDERS}",
             file=config.file,
         )
 

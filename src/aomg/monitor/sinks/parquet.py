@@ -85,11 +85,7 @@ class ParquetSink:
             self._small.add(self._day_folder(day), is_complete=day != self._days[-1])
 
     def _claim(self, stream: str) -> None:
-        mark = self._folder / _STREAM
-        try:
-            owner = mark.read_text("utf-8", "replace").strip() if mark.exists() else None
-        except OSError as error:
-            raise SinkError(reason(error, mark)) from error
+        mark, owner = self._folder / _STREAM, owner_of(self._folder)
         if owner is None:
             put(mark, f"{stream}\n".encode())
         elif not _STREAM_ID.fullmatch(owner):
@@ -148,6 +144,15 @@ class ParquetSink:
     def _stored(self, batch: int) -> list[Path]:
         """The files that may have rows of a batch."""
         return [file for day in days(self._folder) for file in files_with(self._day_folder(day), batch)]
+
+
+def owner_of(folder: Path) -> str | None:
+    """The stream whose results a folder has; None if it says nothing. Raises SinkError if it cannot be read."""
+    mark = folder / _STREAM
+    try:
+        return mark.read_text("utf-8", "replace").strip() if mark.exists() else None
+    except OSError as error:
+        raise SinkError(reason(error, mark)) from error
 
 
 def batch_files(day_folder: Path) -> list[BatchFile]:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from aomg.monitor.atomic_files import SinkError, put, reason
 from aomg.monitor.rules.rows import NO_QUERY
-from aomg.monitor.sinks.jsonl import JsonLinesSink, line_of
+from aomg.monitor.sinks.jsonl import JsonLinesSink, line_of, newest_line
 
 _LONGEST = 10_000
 _MOST_REASONS = 100
@@ -104,6 +104,12 @@ class Quarantine:
             return False
         put(self.file, (json.dumps({"total": by_number(counts)}, indent=1) + "\n").encode())
         return True
+
+
+def is_of_others(folder: Path, stream: str) -> bool:
+    """Whether a folder has refused rows, and none of them is of a stream."""
+    files = [file for name in ("refused.jsonl", "refused.1.jsonl") if (file := folder / name).is_file()]
+    return any(file.stat().st_size for file in files) and all(newest_line(file, stream) < 0 for file in files)
 
 
 def read_counts(file: Path) -> dict[str, int] | None:

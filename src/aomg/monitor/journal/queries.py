@@ -1,11 +1,14 @@
 """The file of a state folder that says which queries it belongs to, and how an edited one is noticed.
 
 Every entry of the journal has the digest of `queries.json`. Entries of earlier versions have none, and nothing is
-compared with those.
+compared with those. When queries are added or removed, the file changes before the next entry is written: until then it
+has a copy of what it was, to which the digest belongs.
 """
 
 import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from aomg.errors import StateError
 from aomg.monitor.journal.digests import digest_of
@@ -13,6 +16,49 @@ from aomg.monitor.journal.entry import Entry
 from aomg.monitor.journal.remedies import NEW_FOLDERS
 
 FILE = "queries.json"
+
+_LAYOUT = 2  # of the state: one for all queries
+
+
+@dataclass(frozen=True)
+class Record:
+    """The content of the file: the kind of the source, and a text of each query.
+
+    before
+        What the file was, if queries were added or removed since the newest entry.
+    """
+
+    source: str
+    queries: dict[str, str]
+    before: str = ""
+
+    @classmethod
+    def of(cls, content: Any) -> "Record | None":
+        """The record of a parsed file; None if an earlier version wrote it."""
+        if not isinstance(content, dict) or content.get("layout") != _LAYOUT:
+            return None
+        queries = {str(name): str(text) for name, text in dict(content["queries"]).items()}
+        return cls(str(content["source"]), queries, str(content.get("before", "")))
+
+    def to_bytes(self) -> bytes:
+        """The content of the file."""
+        parts = {name: part for name, part in asdict(self).items() if part or name != "before"}
+        return (json.dumps({"layout": _LAYOUT, **parts}, indent=1) + "\n").encode()
+
+    def after(self, content: bytes, last: Entry | None) -> "Record":
+        """The same record, in place of a file with that content; `last` is the newest entry."""
+        if last is not None and last.queries and digest_of(content) != last.queries:
+            return Record(self.source, self.queries, _before(content))  # it has changed since that entry already
+        return Record(self.source, self.queries, content.decode())
+
+
+def _before(content: bytes) -> str:
+    """What the file was, if it says that."""
+    try:
+        record = Record.of(json.loads(content))
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return "" if record is None else record.before
 
 
 def queries_digest(state: Path) -> str:
@@ -32,7 +78,8 @@ def queries_problem(state: Path, last: Entry | None) -> str | None:
     if not digest:
         return "is missing"
     if last is not None and last.queries:
-        return None if digest == last.queries else "was edited or damaged: the journal has another digest of it"
+        known = (digest, digest_of(_before((state / FILE).read_bytes()).encode()))
+        return None if last.queries in known else "was edited or damaged: the journal has another digest of it"
     try:
         json.loads((state / FILE).read_bytes())
     except ValueError:

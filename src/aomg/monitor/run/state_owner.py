@@ -1,46 +1,83 @@
-"""Checks that a state folder belongs to the configured queries: Spark's checkpoint fits one plan only."""
+"""Checks that a state folder belongs to the configured queries, and records queries that are added or removed."""
 
 import json
-from itertools import zip_longest
+import logging
+from typing import Any
 
 from aomg.errors import StateError
 from aomg.monitor.atomic_files import put
-from aomg.monitor.config.model import Config
+from aomg.monitor.config.model import Config, QueryConfig
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.journal.journal import newest_entry
-from aomg.monitor.journal.queries import FILE, refuse_edited
+from aomg.monitor.journal.queries import FILE, Record, refuse_edited
 from aomg.monitor.journal.remedies import NEW_FOLDERS
 from aomg.monitor.run.assembly import checkpoint_of
 from aomg.query import readable
+
+_LOG = logging.getLogger(__name__)
 
 
 def claim_state(config: Config) -> None:
     """Record the queries of a new state folder, or compare. Raises ConfigError with the differences.
 
-    Raises StateError if the record is missing, or was edited: the journal has its digest.
+    Queries may be added and removed, as long as one stays: the state of the others goes on. A query that changes needs
+    another name. Until the first event was read, for example after a failed start, everything may still change.
 
-    Until the first event was read, for example after a failed start, the queries may still change.
+    Raises StateError if the record is missing, or was edited: the journal has its digest.
     """
     file = config.state / FILE
-    current = _plan_texts(config)
+    current = Record(config.source.kind, {name: _text(query) for name, query in config.queries.items()})
     if not _begun(config):
-        put(file, (json.dumps(current, indent=1) + "\n").encode())
+        put(file, current.to_bytes())
         return
-    refuse_edited(config.state, newest_entry(config.state))
+    last = newest_entry(config.state)
+    refuse_edited(config.state, last)
+    content = file.read_bytes()
+    stored = Record.of(_parsed(content))
+    if stored is None:
+        raise ConfigError(
+            f"the state folder {config.state} was written by an earlier version, which kept a state for each query. "
+            f"This version keeps one for all of them and cannot go on with it: use that version, or {NEW_FOLDERS}",
+            file=config.file,
+        )
+    _refuse_differences(config, stored, current)
+    if stored.queries != current.queries:
+        added, removed = (set(a.queries) - set(b.queries) for a, b in ((current, stored), (stored, current)))
+        _LOG.warning(
+            "the queries of the state have changed: added %s, removed %s",
+            ", ".join(sorted(added)) or "none",
+            ", ".join(sorted(removed)) or "none",
+        )
+        put(file, current.after(content, last).to_bytes())
+
+
+def _parsed(content: bytes) -> Any:
     try:
-        known = [(str(name), str(text)) for name, text in json.loads(file.read_text()).items()]
-    except (OSError, ValueError, AttributeError) as error:
-        raise StateError(f"{file} is damaged; restore it from a backup, or {NEW_FOLDERS}") from error
-    # by position: the plan does not depend on the names of queries
+        return json.loads(content)
+    except ValueError as error:
+        raise StateError(f"{FILE} is damaged; restore it from a backup, or {NEW_FOLDERS}") from error
+
+
+def _refuse_differences(config: Config, stored: Record, current: Record) -> None:
+    common = stored.queries.keys() & current.queries.keys()
     differing = [
-        f"{now[0] or before[0]} was {readable(before[1])!r} and is {readable(now[1])!r}"
-        for before, now in zip_longest(known, current.items(), fillvalue=("", "missing"))
-        if before[1] != now[1]
+        f"query {name} was {readable(stored.queries[name])!r} and is {readable(current.queries[name])!r}"
+        for name in current.queries
+        if name in common and stored.queries[name] != current.queries[name]
     ]
+    if stored.source != current.source:
+        differing.insert(0, f"the source was {stored.source!r} and is {current.source!r}")
+    remedy = "Restore them"
+    if not differing and not common:
+        names = (", ".join(record.queries) for record in (stored, current))
+        differing = ["there was {} and there is {}".format(*names)]
+        remedy = "Keep one of the queries at least"
+    elif stored.source == current.source:
+        remedy = "Restore them, give a query that has changed another name"
     if differing:
         raise ConfigError(
-            f"the state folder {config.state} was written by other queries: {'; '.join(differing)}. "
-            f"Restore the queries, or {NEW_FOLDERS}",
+            f"the state folder {config.state} was written by other queries: {'; '.join(differing)}. {remedy}, or "
+            f"{NEW_FOLDERS}",
             file=config.file,
         )
 
@@ -51,12 +88,7 @@ def _begun(config: Config) -> bool:
     return any(checkpoint.glob("offsets/[0-9]*")) or any(checkpoint.glob("sources/*/[0-9]*"))
 
 
-def _plan_texts(config: Config) -> dict[str, str]:
-    """What the plan depends on, as texts."""
-    queries = {
-        f"query {name}": f"{query.query.text()}; value {query.value}; by {', '.join(query.by.values()) or 'nothing'}"
-        + (f"; weight {query.weight}" if query.weight else "")
-        for name, query in config.queries.items()
-    }
-    summaries = "stored" if config.sinks.summaries else "not stored"
-    return {"source": config.source.kind, "summaries": summaries, **queries}
+def _text(query: QueryConfig) -> str:
+    """What the state of a query depends on, as a text."""
+    text = f"{query.query.text()}; value {query.value}; by {', '.join(query.by.values()) or 'nothing'}"
+    return text + (f"; weight {query.weight}" if query.weight else "")

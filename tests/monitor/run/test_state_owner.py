@@ -1,0 +1,96 @@
+"""Which queries may go on with a state folder."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from aomg.errors import StateError
+from aomg.monitor.config.model import Config
+from aomg.monitor.config.reader import load
+from aomg.monitor.errors import ConfigError
+from aomg.monitor.journal.entry import Entry
+from aomg.monitor.journal.journal import Journal
+from aomg.monitor.journal.queries import FILE, queries_digest, queries_problem
+from aomg.monitor.run.state_owner import claim_state
+
+RTT = "rtt: {value: rtt, size: 1m, period: 10s}"
+LOAD = "load: {value: load, size: 5m, period: 1m}"
+
+
+def config_of(folder: Path, *queries: str, source: str = "csv", more: str = "") -> Config:
+    (folder / "in").mkdir(exist_ok=True)
+    file = folder / "aomg.yaml"
+    file.write_text(
+        f"source: {{{source}: in/, time: ts, columns: {{ts: string, rtt: long, load: double}}}}\nstate: state/\n"
+        f"queries: {{{', '.join(queries)}}}\n{more}"
+    )
+    return load(file)
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """A state folder whose first batch is planned."""
+    claim_state(config_of(tmp_path, RTT, LOAD))
+    planned = tmp_path / "state" / "checkpoint" / "offsets" / "0"
+    planned.parent.mkdir(parents=True)
+    planned.touch()
+    return tmp_path
+
+
+def stored(folder: Path) -> dict:
+    return json.loads((folder / "state" / FILE).read_text())
+
+
+def test_queries_may_be_added_and_removed(begun, caplog):
+    claim_state(config_of(begun, LOAD, "slow: {value: rtt, size: 1h, period: 1m}"))
+    assert "added slow, removed rtt" in caplog.text
+    assert list(stored(begun)["queries"]) == ["load", "slow"]
+    claim_state(config_of(begun, LOAD))
+    assert list(stored(begun)["queries"]) == ["load"]
+
+
+def test_summaries_may_be_stored_from_now_on(begun):
+    before = stored(begun)
+    claim_state(config_of(begun, RTT, LOAD, more="sinks: {summaries: [{parquet: summaries/}]}\n"))
+    assert stored(begun) == before
+
+
+@pytest.mark.parametrize(
+    ("queries", "source", "message"),
+    [
+        ([RTT.replace("1m", "2m"), LOAD], "csv", "query rtt was .*size 1m.* and is .*size 2m.* another name"),
+        ([RTT.replace("rtt: {", "ping: {")], "csv", "there was rtt, load and there is ping. Keep one of the queries"),
+        ([RTT, LOAD], "jsonl", "the source was 'csv' and is 'jsonl'. Restore them, or use a new state folder"),
+    ],
+)
+def test_other_changes_are_refused(begun, queries, source, message):
+    before = stored(begun)
+    with pytest.raises(ConfigError, match=message):
+        claim_state(config_of(begun, *queries, source=source))
+    assert stored(begun) == before
+
+
+def test_a_folder_of_a_version_with_a_state_for_each_query_is_refused(begun):
+    (begun / "state" / FILE).write_text('{"source": "csv", "summaries": "not stored", "query rtt": "..."}\n')
+    with pytest.raises(ConfigError, match="written by an earlier version, which kept a state for each query"):
+        claim_state(config_of(begun, RTT, LOAD))
+
+
+def test_changes_of_queries_are_not_taken_for_edits_before_and_after_the_next_entry(begun):
+    """The newest entry has the digest of the file as it was when its batch was written."""
+    state = begun / "state"
+
+    def put_entry(batch: int) -> Entry:
+        return Journal(state, "s").put(Entry(batch, "", None, queries=queries_digest(state)))
+
+    put_entry(0)
+    for queries in ([RTT], [RTT, LOAD], [LOAD]):  # starts that end before they write an entry
+        claim_state(config_of(begun, *queries))
+    last = put_entry(1)
+    assert queries_problem(state, last) is None
+    claim_state(config_of(begun, LOAD))
+    file = state / FILE
+    file.write_text(file.read_text().replace("1m", "2m").replace("60000000", "120000000"))
+    with pytest.raises(StateError, match="was edited or damaged"):
+        claim_state(config_of(begun, LOAD))

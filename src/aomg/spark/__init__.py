@@ -1,8 +1,9 @@
 """Quantiles of sliding windows on Spark: batch and Structured Streaming, with the same results."""
 
 from aomg.spark.accounts import accounts, open_end
+from aomg.spark.parquet_files import ParquetFiles
 from aomg.spark.quantiles import quantiles, summaries, windows
 from aomg.spark.session import session
 from aomg.tables.accounts import Accounts
 
-__all__ = ["Accounts", "accounts", "open_end", "quantiles", "session", "summaries", "windows"]
+__all__ = ["Accounts", "ParquetFiles", "accounts", "open_end", "quantiles", "session", "summaries", "windows"]

@@ -15,6 +15,7 @@ from pyspark.sql import types as t
 from aomg.core.weights import LARGEST_WEIGHT, refuse_weights
 from aomg.errors import InputError
 from aomg.query import Query
+from aomg.spark.parquet_files import ParquetFiles
 from aomg.spark.time_policy import TimePolicy
 from aomg.suggestions import did_you_mean
 from aomg.tables.events import names_in, refuse_no_name
@@ -30,7 +31,7 @@ _CASTS = Casts(*(_CAST.replace("KIND", kind) for kind in ("decimal(15, {places})
 class Source:
     """The events of a query, checked: their columns, the key columns and the type of their times."""
 
-    events: DataFrame
+    events: DataFrame | ParquetFiles
     value: str
     time: str
     keys: tuple[t.StructField, ...]
@@ -53,9 +54,9 @@ def quoted(name: str) -> Column:
     return f.col("`" + name.replace("`", "``") + "`")
 
 
-def refuse_others(frame: Any, query: Any) -> None:
-    """Refuse a first argument that is not a Spark DataFrame, and a second one that is not a Query."""
-    if not isinstance(frame, DataFrame):
+def refuse_others(frame: Any, query: Any, kinds: tuple[type, ...] = (DataFrame,)) -> None:
+    """Refuse a first argument that is of no kind that is taken, and a second one that is not a Query."""
+    if not isinstance(frame, kinds):
         raise InputError(
             f"the first argument must be a Spark DataFrame, not {type(frame).__name__}; "
             "spark.createDataFrame(...) converts a table of pandas or Arrow"
@@ -68,10 +69,31 @@ def refuse_others(frame: Any, query: Any) -> None:
 
 
 def source_of(
-    events: DataFrame, query: Query, value: str, time: str, by: Sequence[str] | str | None, weight: str | None = None
+    events: DataFrame | ParquetFiles,
+    query: Query,
+    value: str,
+    time: str,
+    by: Sequence[str] | str | None,
+    weight: str | None = None,
 ) -> Source:
     """Check that the columns exist and that their types can be used."""
-    refuse_others(events, query)
+    refuse_others(events, query, (DataFrame, ParquetFiles))
+    try:
+        return _checked(events, query, value, time, by, weight)
+    except InputError as error:
+        if isinstance(events, ParquetFiles) and "events." in str(error):
+            raise InputError(f"{error}. To cast columns of files, begin with events = events.dataframe()") from None
+        raise
+
+
+def _checked(
+    events: DataFrame | ParquetFiles,
+    query: Query,
+    value: str,
+    time: str,
+    by: Sequence[str] | str | None,
+    weight: str | None,
+) -> Source:
     names = names_in(by)
     refuse_no_name("value", value)
     refuse_no_name("time", time)
@@ -147,6 +169,7 @@ def _select(source: Source, time: Column) -> DataFrame:
     if source.weight is not None:
         weight = quoted(source.weight)
         columns.append(f.when(is_weight(weight), weight).cast("int").alias("weight"))
+    assert not isinstance(source.events, ParquetFiles)
     return source.events.select(*columns)
 
 

@@ -47,9 +47,13 @@ class Level1:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Tally a partition: record batches of by0..., time, value and maybe weight in, parcels out."""
+        return self.tally(tables_of(batches, _EVENTS))
+
+    def tally(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        """Tally a partition whose events come in tables of the same columns; each is tallied at once."""
         prepare_worker(self.query)
         totals = _PartitionTotals()
-        for events in tables_of(batches, _EVENTS):
+        for events in tables:
             yield from self._parcels(events, totals)
         yield from self._notices(totals)
 

@@ -11,11 +11,12 @@ from pyspark.sql import DataFrame
 from aomg.errors import InputError
 from aomg.query import Query
 from aomg.spark import settings
-from aomg.spark.intake import Source, batch_columns, source_of
+from aomg.spark.file_events import level1_parcels
+from aomg.spark.intake import Source, source_of
 from aomg.spark.keys import shard_ids
 from aomg.spark.level1 import Level1
 from aomg.spark.level2 import Level2, SparkAnswer
-from aomg.spark.parcels import PARCELS
+from aomg.spark.parquet_files import ParquetFiles
 from aomg.spark.stream.processor import stream_answers, warm_state
 from aomg.spark.summary_store import StoredSummaries
 from aomg.spark.time_policy import TimeBy, TimePolicy
@@ -27,7 +28,7 @@ _ONE_EPOCH = 1 << 62
 
 
 def quantiles(
-    events: DataFrame,
+    events: DataFrame | ParquetFiles,
     query: Query,
     *,
     value: str,
@@ -46,7 +47,7 @@ def quantiles(
     however the events are partitioned. `aomg.tables.columns` describes the columns.
 
     events
-        A batch or streaming DataFrame; the result is of the same kind. A batch covers all windows up to the sub-window
+        A batch or streaming DataFrame, or ParquetFiles; the result is a DataFrame of the same kind. A batch covers all windows up to the sub-window
         of the latest event. A stream (output mode append) emits a window when the watermark, which is the latest time
         minus the query's lateness, passes the window's end: for all keys, in the micro-batch that has this time.
     value
@@ -81,7 +82,7 @@ def quantiles(
 
 
 def summaries(
-    events: DataFrame,
+    events: DataFrame | ParquetFiles,
     query: Query,
     *,
     value: str,
@@ -140,7 +141,7 @@ def _plan(
         raise InputError("warm=... is for streams; a batch reads all events, so leave it out")
     epoch = _epoch_of(query)
     level1 = Level1(query, shard_ids(shards), epoch, source.texts, policy.on_workers())
-    return _answers(batch_columns(source).mapInArrow(level1, PARCELS), shards, answer, epoch)
+    return _answers(level1_parcels(source, level1), shards, answer, epoch)
 
 
 def _answers(parcels: DataFrame, shards: int, answer: SparkAnswer, epoch: int) -> DataFrame:

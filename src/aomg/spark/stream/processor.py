@@ -27,7 +27,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from aomg.errors import StateError
 from aomg.query import readable
-from aomg.spark.intake import Source, stream_columns
+from aomg.spark.file_events import level1_parcels
+from aomg.spark.intake import Source
 from aomg.spark.keys import shard_ids
 from aomg.spark.level1 import Level1
 from aomg.spark.level2 import SparkAnswer
@@ -54,7 +55,7 @@ def stream_answers(
     """The streaming plan: tally each micro-batch, store and close in one stateful operator, unpack the output."""
     ids, on_workers = shard_ids(shards), policy.on_workers()
     level1 = Level1(answer.query, ids, 0, source.texts, on_workers)
-    parcels = stream_columns(source, policy).mapInArrow(level1, PARCELS)
+    parcels = level1_parcels(source, level1, policy)
     processor = ShardProcessor(answer, layout_of(answer, shards), on_workers)
     operator = ShardOperator(processor, SCHEMA, ("open", *maps_of(answer.query)))
     initial = None if start is None else start.groupBy("shard")

@@ -1,0 +1,106 @@
+"""Plans Level 1 over events: of a DataFrame, or of Parquet files that workers read where they lie."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from aomg.spark.intake import Source, batch_columns, quoted, stream_columns
+from aomg.spark.level1 import Level1
+from aomg.spark.parcels import PARCELS
+from aomg.spark.parquet_files import ParquetFiles, arrow_type
+from aomg.spark.settings import value_of
+from aomg.spark.time_policy import TimePolicy
+from aomg.tables.parquet_columns import FileColumn, Use
+from aomg.tables.parquet_reader import FilePart, ParquetReader
+
+_SPLIT = 1 << 25  # bytes of a part of a file
+_NOW, _FOLDER = "now", "folder"
+
+
+def level1_parcels(source: Source, level1: Level1, policy: TimePolicy | None = None) -> DataFrame:
+    """The parcels of Level 1.
+
+    policy
+        That of a stream, which marks events that are too far in the future; a batch has none.
+    """
+    if isinstance(source.events, ParquetFiles):
+        found = _tallied_where_they_lie(source, source.events, level1, policy)
+        if found is not None:
+            return found
+        source = replace(source, events=source.events.dataframe())
+    columns = batch_columns(source) if policy is None else stream_columns(source, policy)
+    return columns.mapInArrow(level1, PARCELS)
+
+
+def _tallied_where_they_lie(
+    source: Source, files: ParquetFiles, level1: Level1, policy: TimePolicy | None
+) -> DataFrame | None:
+    """The parcels of files that workers read; None if Spark has to read them."""
+    columns = _file_columns(source, files)
+    if columns is None or (policy is not None and policy.clock_is_column) or not files.is_readable():
+        return None
+    found = files.files()
+    folders = [name for name in found.columns[2:] if any(column.source == name for column in columns)]
+    reader = ParquetReader(
+        columns,
+        case_sensitive=value_of(files.sparkSession, "spark.sql.caseSensitive") == "true",
+        ignore_missing=files.is_set("ignoreMissingFiles"),
+        ignore_damaged=files.is_set("ignoreCorruptFiles"),
+    )
+    parts = found.select(
+        "path",
+        "length",
+        f.explode(f.sequence(f.lit(0), f.floor((f.col("length") - 1) / _SPLIT).cast("int"))).alias("part"),
+        (f.lit(None).cast("long") if policy is None else policy.now()).alias(_NOW),
+        *(quoted(name).alias(f"{_FOLDER}{i}") for i, name in enumerate(folders)),
+    )
+    return parts.mapInArrow(FileLevel1(level1, reader, tuple(folders)), PARCELS)
+
+
+def _file_columns(source: Source, files: ParquetFiles) -> tuple[FileColumn, ...] | None:
+    """The columns to read; None if one has a type that workers do not read."""
+    zone = value_of(files.sparkSession, "spark.sql.session.timeZone") or "UTC"
+    uses = [(name, f"by{i}", Use.KEY) for i, name in enumerate(source.by)]
+    uses += [(source.time, "time", Use.TIME), (source.value, "value", Use.VALUE)]
+    uses += [] if source.weight is None else [(source.weight, "weight", Use.WEIGHT)]
+    kinds = [arrow_type(files.schema[name].dataType, zone) for name, _, _ in uses]
+    if None in kinds:
+        return None
+    return tuple(FileColumn(name, kind, alias, use) for (name, alias, use), kind in zip(uses, kinds, strict=True))
+
+
+@dataclass(frozen=True)
+class FileLevel1:
+    """Level 1 over parts of files: rows of `path`, `length`, `part`, `now` and the columns of folders in, parcels out.
+
+    folders
+        The names of the columns in the names of folders.
+    """
+
+    level1: Level1
+    reader: ParquetReader
+    folders: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read and tally the parts of a partition."""
+        return self.level1.tally(self._tables(batches))
+
+    def _tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        for batch in batches:
+            now = batch[_NOW][0].as_py() if batch.num_rows else None  # the same in all rows of a batch
+            for events in self.reader.tables(self._parts(batch)):
+                yield events if now is None else self._with_future(events, now)
+
+    def _parts(self, batch: pa.RecordBatch) -> Iterator[FilePart]:
+        paths, lengths, numbers = (batch[name].to_pylist() for name in ("path", "length", "part"))
+        for row, (path, length, number) in enumerate(zip(paths, lengths, numbers, strict=True)):
+            folders = {name: batch[f"{_FOLDER}{i}"][row] for i, name in enumerate(self.folders)}
+            yield FilePart(path, length, number, (length - 1) // _SPLIT + 1, folders)
+
+    def _with_future(self, events: pa.Table, now: int) -> pa.Table:
+        """Mark the events that are too far in the future."""
+        index = events.column_names.index("time")
+        return events.set_column(index, "time", self.level1.time.marked(events["time"], now))

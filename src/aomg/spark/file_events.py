@@ -10,13 +10,13 @@ from pyspark.sql import functions as f
 from aomg.spark.intake import Source, batch_columns, quoted, stream_columns
 from aomg.spark.level1 import Level1
 from aomg.spark.parcels import PARCELS
-from aomg.spark.parquet_files import ParquetFiles, arrow_type
+from aomg.spark.parquet_files import FileSizes, ParquetFiles, arrow_type
 from aomg.spark.settings import value_of
 from aomg.spark.time_policy import TimePolicy
 from aomg.tables.parquet_columns import FileColumn, Use
 from aomg.tables.parquet_reader import FilePart, ParquetReader
 
-_SPLIT = 1 << 25  # bytes of a part of a file
+_SPLIT = 1 << 25  # bytes of a part of a file: about four million events
 _NOW, _FOLDER = "now", "folder"
 
 
@@ -40,7 +40,10 @@ def _tallied_where_they_lie(
 ) -> DataFrame | None:
     """The parcels of files that workers read; None if Spark has to read them."""
     columns = _file_columns(source, files)
-    if columns is None or (policy is not None and policy.clock_is_column) or not files.is_readable():
+    if columns is None or (policy is not None and policy.clock_is_column):
+        return None
+    sizes = files.sizes()
+    if sizes is None:
         return None
     found = files.files()
     folders = [name for name in found.columns[2:] if any(column.source == name for column in columns)]
@@ -50,14 +53,32 @@ def _tallied_where_they_lie(
         ignore_missing=files.is_set("ignoreMissingFiles"),
         ignore_damaged=files.is_set("ignoreCorruptFiles"),
     )
-    parts = found.select(
+    rows = _divided(found, files, sizes).select(
         "path",
         "length",
-        f.explode(f.sequence(f.lit(0), f.floor((f.col("length") - 1) / _SPLIT).cast("int"))).alias("part"),
+        "part",
+        "parts",
         (f.lit(None).cast("long") if policy is None else policy.now()).alias(_NOW),
         *(quoted(name).alias(f"{_FOLDER}{i}") for i, name in enumerate(folders)),
     )
-    return parts.mapInArrow(FileLevel1(level1, reader, tuple(folders)), PARCELS)
+    return rows.mapInArrow(FileLevel1(level1, reader, tuple(folders)), PARCELS)
+
+
+def _divided(found: DataFrame, files: ParquetFiles, sizes: FileSizes) -> DataFrame:
+    """The files with `part` and `parts`: large ones are divided and spread over tasks.
+
+    Spark itself puts files together into tasks of about the same size. Spreading costs a shuffle, some 20 ms, which is
+    worth it if a task would have a large file alone.
+    """
+    if sizes.largest <= _SPLIT:
+        return found.withColumns({"part": f.lit(0), "parts": f.lit(1)})
+    parts = f.ceil(f.col("length") / _SPLIT).cast("int")
+    several = found.withColumn("parts", parts).withColumn("part", f.explode(f.sequence(f.lit(0), f.col("parts") - 1)))
+    number = -(-sizes.total // _SPLIT) + sizes.number
+    if files.limit() is not None:
+        number = min(number, (files.limit() or 1) * -(-sizes.largest // _SPLIT))
+    most = int(value_of(files.sparkSession, "spark.sql.shuffle.partitions") or 1)
+    return several.repartition(min(number, most))
 
 
 def _file_columns(source: Source, files: ParquetFiles) -> tuple[FileColumn, ...] | None:
@@ -74,7 +95,7 @@ def _file_columns(source: Source, files: ParquetFiles) -> tuple[FileColumn, ...]
 
 @dataclass(frozen=True)
 class FileLevel1:
-    """Level 1 over parts of files: rows of `path`, `length`, `part`, `now` and the columns of folders in, parcels out.
+    """Level 1 over parts of files: rows of `path`, `length`, `part`, `parts`, `now`, folders in, parcels out.
 
     folders
         The names of the columns in the names of folders.
@@ -95,10 +116,10 @@ class FileLevel1:
                 yield events if now is None else self._with_future(events, now)
 
     def _parts(self, batch: pa.RecordBatch) -> Iterator[FilePart]:
-        paths, lengths, numbers = (batch[name].to_pylist() for name in ("path", "length", "part"))
-        for row, (path, length, number) in enumerate(zip(paths, lengths, numbers, strict=True)):
+        columns = (batch[name].to_pylist() for name in ("path", "length", "part", "parts"))
+        for row, (path, length, number, parts) in enumerate(zip(*columns, strict=True)):
             folders = {name: batch[f"{_FOLDER}{i}"][row] for i, name in enumerate(self.folders)}
-            yield FilePart(path, length, number, (length - 1) // _SPLIT + 1, folders)
+            yield FilePart(path, length, number, parts, folders)
 
     def _with_future(self, events: pa.Table, now: int) -> pa.Table:
         """Mark the events that are too far in the future."""

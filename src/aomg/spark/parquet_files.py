@@ -7,13 +7,14 @@ Spark to Python, which costs more than counting them, is not needed then (`aomg.
 
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from aomg.errors import InputError
@@ -24,6 +25,7 @@ from aomg.tables.parquet_reader import local_path
 DISCOVERED = "path string, modificationTime timestamp, length long, content binary"
 """The columns of Spark's format `binaryFile`; those in the names of folders follow."""
 _FIXED = 4
+_SAMPLE = 1000  # files whose sizes are looked at
 _OPTIONS = (
     "basePath",
     "cleanSource",
@@ -47,6 +49,14 @@ _OPTIONS = (
 _ONLY_SPARK = ("datetimeRebaseMode", "int96RebaseMode")  # calendars that PyArrow does not convert
 _SESSION_OPTIONS = {"ignoreCorruptFiles": "spark.sql.files.ignoreCorruptFiles"}
 _SESSION_OPTIONS |= {"ignoreMissingFiles": "spark.sql.files.ignoreMissingFiles"}
+
+
+class FileSizes(NamedTuple):
+    """How many files there are, and how many bytes the largest and all of them have; of some if there are many."""
+
+    number: int
+    largest: int
+    total: int
 
 
 class ParquetFiles:
@@ -80,10 +90,8 @@ class ParquetFiles:
         self.isStreaming = bool(streaming)
         self.paths = _paths(path, self.isStreaming)
         self.options = _checked_options(options or {})
-        if schema is None and self.isStreaming:
-            schema = self._inferred()
-        self._declared = schema
-        self.schema: t.StructType = self._schema()
+        self._declared = self._inferred() if schema is None else schema
+        self.schema: t.StructType = self.dataframe().schema
 
     @property
     def columns(self) -> list[str]:
@@ -118,17 +126,25 @@ class ParquetFiles:
             value = value_of(self.sparkSession, _SESSION_OPTIONS[option])
         return (value or "").lower() == "true"
 
-    def is_readable(self) -> bool:
-        """Whether Python workers can read the files: they are local, and in no calendar that only Spark knows."""
+    def limit(self) -> int | None:
+        """How many files a micro-batch has at most, if that is an option."""
+        text = next((value for name, value in self.options.items() if name.lower() == "maxfilespertrigger"), "")
+        return int(text) if text.isdecimal() else None
+
+    def sizes(self) -> "FileSizes | None":
+        """The sizes of files that are there now. None if Python workers cannot read the files.
+
+        They can if the files are local, and in no calendar that only Spark knows. Runs a small Spark job.
+        """
         if any(name.lower() in map(str.lower, _ONLY_SPARK) for name in self.options):
-            return False
-        schemes = {urlsplit(path).scheme if ":/" in path else "" for path in self.paths}
-        if schemes <= {"file"}:
-            return True
-        if schemes > {"", "file"}:
-            return False
-        first = self._load("binaryFile", False, None).select("path").head(1)
-        return all(row.path.startswith("file:") for row in first)
+            return None
+        if not {urlsplit(path).scheme for path in self.paths if ":/" in path} <= {"file"}:
+            return None
+        some = self._load("binaryFile", False, None).select("path", "length").limit(_SAMPLE)
+        (row,) = some.agg(f.count("path"), f.max("length"), f.sum("length"), f.min("path")).collect()
+        if row[3] is not None and not row[3].startswith("file:"):  # paths without a scheme may be of any file system
+            return None
+        return FileSizes(row[0], row[1] or 0, row[2] or 0)
 
     def _load(self, form: str, streaming: bool, schema: t.StructType | str | None) -> DataFrame:
         spark = self.sparkSession
@@ -136,12 +152,6 @@ class ParquetFiles:
         reader = reader if schema is None else reader.schema(schema)
         frame: DataFrame = reader.load(self.paths[0] if len(self.paths) == 1 else self.paths)
         return frame
-
-    def _schema(self) -> t.StructType:
-        if self._declared is not None:
-            return self.dataframe().schema
-        schema = self._inferred()
-        return schema
 
     def _inferred(self) -> t.StructType:
         """The schema of the files, as Spark infers it; times in nanoseconds, which Spark refuses, as timestamps."""
@@ -157,7 +167,7 @@ class ParquetFiles:
                     f"{place} has no Parquet files yet, so their columns are not known; pass them: "
                     "schema='ts timestamp, rtt_us long'"
                 ) from error
-            if condition == "PARQUET_TYPE_ILLEGAL" and "NANOS" in str(error) and self.is_readable():
+            if condition == "PARQUET_TYPE_ILLEGAL" and "NANOS" in str(error) and self.sizes() is not None:
                 return self._schema_with_nanoseconds()
             raise
 

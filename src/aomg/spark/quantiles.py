@@ -47,9 +47,10 @@ def quantiles(
     however the events are partitioned. `aomg.tables.columns` describes the columns.
 
     events
-        A batch or streaming DataFrame, or ParquetFiles; the result is a DataFrame of the same kind. A batch covers all windows up to the sub-window
-        of the latest event. A stream (output mode append) emits a window when the watermark, which is the latest time
-        minus the query's lateness, passes the window's end: for all keys, in the micro-batch that has this time.
+        A batch or streaming DataFrame, or ParquetFiles; the result is a DataFrame of the same kind. A batch covers all
+        windows up to the sub-window of the latest event. A stream (output mode append) emits a window when the
+        watermark, which is the latest time minus the query's lateness, passes the window's end: for all keys, in the
+        micro-batch that has this time.
     value
         The column of values: any type of number; decimals of at most 15 digits. Events with a null or non-finite value
         are refused and counted.

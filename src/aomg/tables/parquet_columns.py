@@ -110,16 +110,13 @@ def _widens(kind: pa.DataType, wide: pa.DataType) -> bool:
     if pa.types.is_integer(kind):
         return _widens_integer(kind, wide)
     if pa.types.is_floating(kind):
-        return pa.types.is_float32(kind) and pa.types.is_float64(wide)
+        return bool(pa.types.is_float32(kind) and pa.types.is_float64(wide))
     if pa.types.is_decimal(kind):
-        return (
-            pa.types.is_decimal(wide)
-            and wide.scale >= kind.scale
-            and wide.precision - wide.scale >= kind.precision - kind.scale
-        )
+        whole = kind.precision - kind.scale
+        return bool(pa.types.is_decimal(wide) and wide.scale >= kind.scale and wide.precision - wide.scale >= whole)
     if pa.types.is_date(kind):
-        return pa.types.is_date32(wide) or (pa.types.is_timestamp(wide) and wide.tz is None)
-    return pa.types.is_timestamp(kind) and pa.types.is_timestamp(wide)
+        return bool(pa.types.is_date32(wide) or (pa.types.is_timestamp(wide) and wide.tz is None))
+    return bool(pa.types.is_timestamp(kind) and pa.types.is_timestamp(wide))
 
 
 def _widens_integer(kind: pa.DataType, wide: pa.DataType) -> bool:
@@ -128,7 +125,7 @@ def _widens_integer(kind: pa.DataType, wide: pa.DataType) -> bool:
         return bool(kind.bit_width <= wide.bit_width if signed else kind.bit_width < wide.bit_width)
     if pa.types.is_float64(wide):
         return bool(kind.bit_width <= _DOUBLE_INTEGERS - (not signed))
-    return pa.types.is_decimal(wide) and wide.precision - wide.scale >= _INTEGER_DIGITS[kind.bit_width]
+    return bool(pa.types.is_decimal(wide) and wide.precision - wide.scale >= _INTEGER_DIGITS[kind.bit_width])
 
 
 def _text(array: pa.Array, kind: pa.DataType) -> pa.Array:

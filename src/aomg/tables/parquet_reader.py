@@ -242,7 +242,7 @@ def _middle(group: pq.RowGroupMetaData) -> int:
     columns = [group.column(index) for index in range(group.num_columns)]
     starts = [column.dictionary_page_offset or column.data_page_offset for column in columns]
     size = sum(column.total_compressed_size for column in columns)
-    return min(starts, default=0) + size // 2
+    return int(min(starts, default=0) + size // 2)
 
 
 def _has_dictionary(footer: pq.FileMetaData, groups: Sequence[int], name: str) -> bool:

@@ -19,7 +19,7 @@ _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.larg
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 _LARGE = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
 _DOUBLE_INTEGERS = 32  # bits of integers that Spark reads as doubles
-_INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}  # before the point of a decimal that integers of so many bits fit
+_INTEGER_DIGITS = {8: 10, 16: 10, 32: 10, 64: 20}  # before the point of decimals that Spark reads them as, by bits
 
 
 class TypeDiffersError(Exception):

@@ -19,6 +19,7 @@ SPARK = Area(
     {
         "spark_batch": "spark.batch",
         "spark_stream": "spark.stream",
+        "spark_files": "spark.files",
         "spark_percentile": "spark.percentile",
         "spark_kll": "spark.kll",
         "spark_scaling": "spark.scaling",

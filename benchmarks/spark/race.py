@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,15 +22,16 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 from rich.console import Console
 
 import aomg
 from aomg import Query
-from aomg.spark import quantiles, session
+from aomg.spark import ParquetFiles, quantiles, session
 from aomg.streams import pingmesh
 from benchmarks.measure import Figure, Ratio, Timed, ratio
 
-Plan = Callable[[DataFrame], DataFrame]
+Plan = Callable[[Any], DataFrame]
 
 KEY, TIME, VALUE = "podset", "ts", "rtt_us"
 QUERY = Query("1 hour", "1 minute")
@@ -97,10 +99,34 @@ class Data:
         reader = spark().readStream.schema(self.batch().schema).option("maxFilesPerTrigger", 1)
         return reader.option("pathGlobFilter", self.files).parquet(str(self.folder))
 
+    def came(self, progress: StreamingQueryProgress) -> int:
+        """How many events a micro-batch had."""
+        return progress.numInputRows
+
+
+class WorkerData(Data):
+    """The same files, which Python workers read themselves."""
+
+    def batch(self) -> ParquetFiles:  # type: ignore[override]
+        return ParquetFiles(spark(), list(map(str, self.paths)))
+
+    def stream(self) -> ParquetFiles:  # type: ignore[override]
+        options = {"maxFilesPerTrigger": 1, "pathGlobFilter": self.files}
+        return ParquetFiles(spark(), str(self.folder), streaming=True, options=options)
+
+    def came(self, progress: StreamingQueryProgress) -> int:
+        return progress.numInputRows * self.events // len(self.paths)  # Spark sees files
+
 
 @cache
-def pingmesh_events(keys: int, quick: bool, hours: int = 2, hot: float = 0.0) -> Data:
-    """Write 12 million events (quick: 1 million) of this many keys; `hot` is the share of the first if uneven."""
+def pingmesh_events(keys: int, quick: bool, hours: int = 2, hot: float = 0.0, texts: bool = True) -> Data:
+    """Write 12 million events (quick: 1 million) of this many keys.
+
+    hot
+        The share of the first key, if uneven.
+    texts
+        Whether keys are strings; otherwise they are integers.
+    """
     events = 1_000_000 if quick else 12_000_000
     folder = new_folder(f"{keys}-keys")
     log(f"writing {events:,} events, keys: {keys:,}, hours: {hours}" + (f", {hot:.0%} of one key" if hot else ""))
@@ -116,7 +142,7 @@ def pingmesh_events(keys: int, quick: bool, hours: int = 2, hot: float = 0.0) ->
         times = START + np.arange(first, last) * (hours * HOUR) // events + generator.integers(0, DISORDER, size)
         table = pa.table(
             {
-                KEY: pa.DictionaryArray.from_arrays(pa.array(key), names).cast(pa.string()),
+                KEY: pa.DictionaryArray.from_arrays(pa.array(key), names).cast(pa.string()) if texts else pa.array(key),
                 TIME: pa.array(times, pa.timestamp("us", tz="UTC")),
                 VALUE: pa.array(stream.take(size, int(first))),
             }
@@ -165,7 +191,7 @@ def in_stream(plan: Plan, data: Data, steady: float = 0.5) -> float:
     batches = [progress for progress in query.recentProgress if progress.numInputRows]
     batches = batches[round(len(batches) * (1 - steady)) :]
     milliseconds = sum(progress.batchDuration for progress in batches)
-    return milliseconds / sum(progress.numInputRows for progress in batches) * 1e3
+    return milliseconds / sum(map(data.came, batches)) * 1e3
 
 
 def run_stream(frame: DataFrame, checkpoint: Path) -> StreamingQuery:

@@ -3,6 +3,7 @@
 try:
     from aomg.spark.accounts import accounts, named_accounts, open_end
     from aomg.spark.named import QueryColumns, named_quantiles
+    from aomg.spark.parquet_files import ParquetFiles
     from aomg.spark.quantiles import quantiles, summaries, windows
     from aomg.spark.session import session
 except ImportError:
@@ -14,6 +15,7 @@ from aomg.tables.accounts import Accounts
 
 __all__ = [
     "Accounts",
+    "ParquetFiles",
     "QueryColumns",
     "accounts",
     "named_accounts",

@@ -4,9 +4,8 @@ Nothing is counted here, and no event is dropped: events without a finite value,
 pass, so that Level 1 can count them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -16,8 +15,7 @@ from pyspark.sql import types as t
 from aomg.core.weights import LARGEST_WEIGHT, refuse_weights
 from aomg.errors import InputError
 from aomg.query import Query
-from aomg.spark.level1 import ScannedQuery
-from aomg.spark.time_policy import TimePolicy
+from aomg.spark.parquet_files import ParquetFiles
 from aomg.suggestions import did_you_mean
 from aomg.tables.events import names_in, refuse_no_name
 from aomg.value_types import Casts, check_decimal_type
@@ -32,7 +30,7 @@ _CASTS = Casts(*(_CAST.replace("KIND", kind) for kind in ("decimal(15, {places})
 class Source:
     """The events of a query, checked: their columns, the key columns and the type of their times."""
 
-    events: DataFrame
+    events: DataFrame | ParquetFiles
     query: Query
     value: str
     time: str
@@ -51,9 +49,9 @@ def quoted(name: str) -> Column:
     return f.col("`" + name.replace("`", "``") + "`")
 
 
-def refuse_others(frame: Any, query: Any) -> None:
-    """Refuse a first argument that is not a Spark DataFrame, and a second one that is not a Query."""
-    if not isinstance(frame, DataFrame):
+def refuse_others(frame: Any, query: Any, kinds: tuple[type, ...] = (DataFrame,)) -> None:
+    """Refuse a first argument that is of no kind that is taken, and a second one that is not a Query."""
+    if not isinstance(frame, kinds):
         raise InputError(
             f"the first argument must be a Spark DataFrame, not {type(frame).__name__}; "
             "spark.createDataFrame(...) converts a table of pandas or Arrow"
@@ -66,10 +64,31 @@ def refuse_others(frame: Any, query: Any) -> None:
 
 
 def source_of(
-    events: DataFrame, query: Query, value: str, time: str, by: Sequence[str] | str | None, weight: str | None = None
+    events: DataFrame | ParquetFiles,
+    query: Query,
+    value: str,
+    time: str,
+    by: Sequence[str] | str | None,
+    weight: str | None = None,
 ) -> Source:
     """Check that the columns exist and that their types can be used."""
-    refuse_others(events, query)
+    refuse_others(events, query, (DataFrame, ParquetFiles))
+    try:
+        return _checked(events, query, value, time, by, weight)
+    except InputError as error:
+        if isinstance(events, ParquetFiles) and "events." in str(error):
+            raise InputError(f"{error}. To cast columns of files, begin with events = events.dataframe()") from None
+        raise
+
+
+def _checked(
+    events: DataFrame | ParquetFiles,
+    query: Query,
+    value: str,
+    time: str,
+    by: Sequence[str] | str | None,
+    weight: str | None,
+) -> Source:
     names = names_in(by)
     refuse_no_name("value", value)
     refuse_no_name("time", time)
@@ -129,94 +148,6 @@ def _refuse_ungroupable(name: str, kind: t.DataType) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Marks:
-    """What is known about events before they are read.
-
-    excluded
-        Queries, by their names, that may have to refuse an event for another reason than its value, time or weight; and
-        when they have to.
-    refused, reasons
-        The rows to hand on as refused (aomg.spark.refused), null for the others; and the texts of the reasons.
-    """
-
-    excluded: Mapping[str, Column]
-    refused: Column | None = None
-    reasons: tuple[str, ...] = ()
-
-
-NO_MARKS = Marks({})
-
-
-@dataclass(frozen=True)
-class ScanColumns:
-    """The columns that the queries of a scan read, each once.
-
-    key0, key1...
-        The by columns; strings as bytes.
-    time
-        Times; of a stream, in microseconds and marked by the time policy where they are in the future.
-    value0..., weight0...
-        Values and weights, null where they cannot be used.
-    excluded, refused
-        Bits of the queries that must refuse an event, and refused rows (aomg.spark.refused), if there are `Marks`.
-    """
-
-    sources: tuple[Source, ...]
-    keys: tuple[t.StructField, ...]
-    values: tuple[str, ...]
-    weights: tuple[str, ...]
-
-    @classmethod
-    def of(cls, sources: Sequence[Source]) -> "ScanColumns":
-        """The columns of these sources, which have the same events and times."""
-        keys = {key.name: key for source in sources for key in source.keys}
-        values = dict.fromkeys(source.value for source in sources)
-        weights = dict.fromkeys(source.weight for source in sources if source.weight is not None)
-        return cls(tuple(sources), tuple(keys.values()), tuple(values), tuple(weights))
-
-    @property
-    def texts(self) -> tuple[bool, ...]:
-        """Which key columns are strings: they are moved as bytes."""
-        return tuple(isinstance(key.dataType, t.StringType) for key in self.keys)
-
-    def scanned(self, source: Source, policy: TimePolicy, epoch: int) -> ScannedQuery:
-        """A query of this scan, with the places of its columns."""
-        names = [key.name for key in self.keys]
-        return ScannedQuery(
-            source.query,
-            tuple(names.index(name) for name in source.by),
-            self.values.index(source.value),
-            None if source.weight is None else self.weights.index(source.weight),
-            policy.on_workers(),
-            epoch,
-        )
-
-    def select(self, policy: TimePolicy, names: Sequence[str], marks: Marks = NO_MARKS) -> DataFrame:
-        """Select the columns in the plan; `names` are those of the queries."""
-        first = self.sources[0]
-        time = quoted(first.time)
-        if first.events.isStreaming:
-            time = policy.event_time(microseconds_of(time, first.time_type))
-        columns = [_key(key).alias(f"key{i}") for i, key in enumerate(self.keys)]
-        columns.append(time.alias("time"))
-        columns += [_value(first.events, name).alias(f"value{i}") for i, name in enumerate(self.values)]
-        columns += [_weight(name).alias(f"weight{i}") for i, name in enumerate(self.weights)]
-        if marks.excluded:
-            places = {name: place for place, name in enumerate(names)}
-            bits = [f.when(holds, f.lit(1 << places[name])).otherwise(0) for name, holds in marks.excluded.items()]
-            columns.append(reduce(Column.bitwiseOR, bits).cast("long").alias("excluded"))
-        if marks.refused is not None:
-            columns.append(marks.refused.alias("refused"))
-        return first.events.select(*columns)
-
-
-def _weight(name: str) -> Column:
-    """Weights, null where they cannot be used."""
-    weight = quoted(name)
-    return f.when(is_weight(weight), weight).cast("int")
-
-
 def is_weight(column: Column) -> Column:
     """Whether a column can be the weight of an event: a whole number from 0 to 2^31 - 1.
 
@@ -225,7 +156,7 @@ def is_weight(column: Column) -> Column:
     return f.coalesce(column.between(0.0, float(LARGEST_WEIGHT)) & (column % 1 == 0), f.lit(False))
 
 
-def _key(field: t.StructField) -> Column:
+def key_column(field: t.StructField) -> Column:
     """A by column as a groupBy compares it: -0.0 is 0.0. Strings as their bytes."""
     column = quoted(field.name)
     if isinstance(field.dataType, t.StringType):
@@ -235,7 +166,8 @@ def _key(field: t.StructField) -> Column:
     return column
 
 
-def _value(events: DataFrame, name: str) -> Column:
+def value_column(events: DataFrame, name: str) -> Column:
+    """A column of values; decimals as doubles."""
     column, kind = quoted(name), events.schema[name].dataType
     return column.cast("double") if isinstance(kind, t.DecimalType) else column
 

@@ -12,8 +12,10 @@ from pyspark.sql import types as t
 from aomg.errors import InputError
 from aomg.query import Query
 from aomg.spark.columns import arrow_time, long_schema
-from aomg.spark.intake import NO_MARKS, Marks, Source, source_of
+from aomg.spark.intake import Source, source_of
+from aomg.spark.parquet_files import ParquetFiles
 from aomg.spark.scan import SHARDS, LongRows, PlannedQuery, scanned
+from aomg.spark.scan_columns import NO_MARKS, Marks
 from aomg.spark.stream.tables import SLOTS
 from aomg.spark.time_policy import TimeBy, TimePolicy
 from aomg.tables.long import LongAnswer
@@ -30,7 +32,7 @@ class QueryColumns:
 
 
 def named_quantiles(
-    events: DataFrame,
+    events: DataFrame | ParquetFiles,
     queries: Mapping[str, QueryColumns],
     *,
     time: str,
@@ -79,7 +81,7 @@ class NamedPlan:
     @classmethod
     def of(
         cls,
-        events: DataFrame,
+        events: DataFrame | ParquetFiles,
         queries: Mapping[str, QueryColumns],
         time: str,
         clock: Any,
@@ -137,7 +139,7 @@ def _texts(names: Sequence[str]) -> Column:
     return f.array(*map(f.lit, names)).cast("array<string>")
 
 
-def _arrow_keys(events: DataFrame, fields: list[t.StructField]) -> pa.Schema:
+def _arrow_keys(events: DataFrame | ParquetFiles, fields: list[t.StructField]) -> pa.Schema:
     """The Arrow types of by columns, as Spark has them."""
     if not fields:
         return pa.schema([])

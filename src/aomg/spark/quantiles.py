@@ -12,13 +12,14 @@ from aomg.query import Query
 from aomg.spark.intake import source_of
 from aomg.spark.keys import shard_ids
 from aomg.spark.level2 import SparkAnswer
+from aomg.spark.parquet_files import ParquetFiles
 from aomg.spark.scan import SHARDS, PlannedQuery, answered, checked_shards, epoch_of, scanned
 from aomg.spark.summary_store import StoredSummaries
 from aomg.spark.time_policy import TimeBy, TimePolicy
 
 
 def quantiles(
-    events: DataFrame,
+    events: DataFrame | ParquetFiles,
     query: Query,
     *,
     value: str,
@@ -37,9 +38,10 @@ def quantiles(
     however the events are partitioned. `aomg.tables.columns` describes the columns.
 
     events
-        A batch or streaming DataFrame; the result is of the same kind. A batch covers all windows up to the sub-window
-        of the latest event. A stream (output mode append) emits a window when the watermark, which is the latest time
-        minus the query's lateness, passes the window's end: for all keys, in the micro-batch that has this time.
+        A batch or streaming DataFrame, or ParquetFiles; the result is a DataFrame of the same kind. A batch covers all
+        windows up to the sub-window of the latest event. A stream (output mode append) emits a window when the
+        watermark, which is the latest time minus the query's lateness, passes the window's end: for all keys, in the
+        micro-batch that has this time.
     value
         The column of values: any type of number; decimals of at most 15 digits. Events with a null or non-finite value
         are refused and counted.
@@ -73,7 +75,7 @@ def quantiles(
 
 
 def summaries(
-    events: DataFrame,
+    events: DataFrame | ParquetFiles,
     query: Query,
     *,
     value: str,

@@ -15,11 +15,13 @@ from pyspark.sql import types as t
 from aomg.errors import InputError
 from aomg.query import Query
 from aomg.spark import settings
-from aomg.spark.intake import NO_MARKS, Marks, ScanColumns, Source
+from aomg.spark.file_events import level1_parcels
+from aomg.spark.intake import Source
 from aomg.spark.keys import shard_ids
 from aomg.spark.level1 import Level1
 from aomg.spark.level2 import Level2
-from aomg.spark.parcels import PARCELS, REFUSED, batches_of
+from aomg.spark.parcels import REFUSED, batches_of
+from aomg.spark.scan_columns import NO_MARKS, Marks, ScanColumns
 from aomg.spark.stream.processor import StreamedQuery, stream_outputs, warm_state
 from aomg.spark.summary_store import StoredSummaries
 from aomg.spark.time_policy import TimePolicy
@@ -78,7 +80,7 @@ def scanned(
     parts = zip(queries, epochs, strict=True)
     scanned = tuple(columns.scanned(query.source, query.policy, epoch) for query, epoch in parts)
     level1 = Level1(scanned, shard_ids(shards), columns.texts, marks.reasons)
-    parcels = columns.select(queries[0].policy, [query.name for query in queries], marks).mapInArrow(level1, PARCELS)
+    parcels = level1_parcels(columns, level1, queries[0].policy, [query.name for query in queries], marks)
     if not streaming:
         if warm is not None:
             raise InputError("warm=... is for streams; a batch reads all events, so leave it out")

@@ -76,6 +76,15 @@ class TimePolicy:
         limit = f.unix_micros(_now(self.clock)) + f.lit(self.max_clock_skew)
         return f.when(f.coalesce(micros > limit, f.lit(False)), f.lit(_FUTURE)).otherwise(micros)
 
+    def now(self) -> Column:
+        """The clock in microseconds, one for all events; null if every time is trusted."""
+        return f.lit(None).cast("long") if self.clock is None else f.unix_micros(_now(self.clock))
+
+    @property
+    def clock_is_column(self) -> bool:
+        """Whether each event has a clock of its own."""
+        return isinstance(self.clock, Column)
+
     # -- on workers ---------------------------------------------------------------------------------------------------
 
     def is_future(self, micros: Integers) -> Mask | None:
@@ -84,6 +93,11 @@ class TimePolicy:
             return None
         future: Mask = micros == _FUTURE
         return future
+
+    def marked(self, micros: pa.ChunkedArray, now: int) -> pa.ChunkedArray:
+        """The times of events in microseconds, with those of future events replaced by a mark, as in the plan."""
+        future = pc.greater(micros, now + self.max_clock_skew)
+        return pc.if_else(future, _FUTURE, micros) if pc.any(future).as_py() else micros
 
     def tells_time(self, usable: Mask | None, has_time: Mask | None, future: Mask | None) -> Mask | None:
         """Which events move the watermark. None is a mask that holds everywhere, or no event that is in the future."""

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from aomg import FewK, Operator, Query
 from aomg.core.counts import Counts, count_codes
+from aomg.core.kernels.few_events import FEW
 from aomg.core.kernels.registers import INTEGERS, REALS
-from aomg.core.kernels.tallies import FEW
 from aomg.core.keyed import TALLY, KeyedWindows, KeyRows
 from aomg.core.tally import Tallies, counts_of, merge_tallies, tally
 

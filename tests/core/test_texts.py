@@ -54,21 +54,19 @@ def test_table_and_pool_grow(monkeypatch):
     assert known_texts(numbers) == different
 
 
-def test_texts_of_one_hash_are_told_apart():
-    offsets, data = arrays_of([b"aaaaaaaa", b"bbbbbbbb"], b"", np.int32)
-    second = hash_of(b"bbbbbbbb")
-    hashes, numbers = np.full(8, second, np.uint64), np.full(8, -1, np.int32)
-    numbers[(second >> 32) & 7] = 0  # the first text is where the second belongs, under its hash
-    pool, bounds, codes = np.zeros(64, np.uint8), np.array([0, 8, 0, 0, 0]), np.zeros(2, np.int32)
-    pool[:8] = data[:8]
-    assert kernels.number_texts(offsets, data, 1, hashes, numbers, pool, bounds, 1, codes) == (2, 2)
-    assert codes[1] == 1
-
-
-def hash_of(text: bytes) -> int:
+def test_long_texts_of_one_hash_are_told_apart():
+    """The first text is in the pool, and in the slot of the second one, under its hash."""
+    values = [b"a" * 24 + b"same end", b"b" * 24 + b"same end"]
     numbers = TextNumbers()
-    numbers.add(*arrays_of([text], b"", np.int32))
-    return int(numbers._hashes[numbers._numbers == 0][0])
+    numbers.add(*arrays_of(values[1:], b"", np.int32))
+    numbers._pool[:32] = np.frombuffer(values[0], np.uint8)
+    assert numbers.add(*arrays_of(values[1:], b"", np.int32)).tolist() == [1]
+
+
+def home_slot(entry: np.ndarray, mask: int) -> int:
+    """The slot where an entry of the table belongs."""
+    words = entry[kernels.SLOT_FIRST], entry[kernels.SLOT_LAST], np.int64(entry[kernels.SLOT_LENGTH]) - 1
+    return int(kernels.home_slot(*words, np.uint64(mask)))
 
 
 @pytest.mark.parametrize("pattern", [b"podset-%05d", b"%d", b"%07d-rack", b"host%d.example.org"])
@@ -76,7 +74,8 @@ def test_names_that_are_counted_spread_over_the_table(pattern):
     """No slot is far from where it belongs: a bad hash would make every look-up a search."""
     numbers = TextNumbers()
     numbers.add(*arrays_of([pattern % number for number in range(2000)], b"", np.int32))
-    mask = numbers._hashes.size - 1
-    slots = np.flatnonzero(numbers._numbers >= 0)
-    distance = (slots - (numbers._hashes[slots] >> np.uint64(32)).astype(np.int64)) & mask
-    assert distance.mean() < 1 and distance.max() < 64
+    slots = np.flatnonzero(numbers._slots[:, kernels.SLOT_LENGTH])
+    mask = len(numbers._slots) - 1
+    homes = np.array([home_slot(entry, mask) for entry in numbers._slots[slots]])
+    distance = (slots - homes) & mask
+    assert distance.size == 2000 and distance.mean() < 1 and distance.max() < 64

@@ -96,7 +96,7 @@ def _from_arrow(data: Any, name: str, casts: Casts, exact: bool) -> Entries:
     if exact and kind.startswith("decimal"):
         check_decimal_type(f"{name} are {kind}", name, data.type.precision, data.type.scale, casts)
     if hasattr(data, "combine_chunks"):
-        data = data.combine_chunks()
+        data = data.chunk(0) if data.num_chunks == 1 else data.combine_chunks()  # which copies even a single one
         if hasattr(data, "num_chunks"):
             data = data.chunk(0) if data.num_chunks else data
     valid = None

@@ -115,14 +115,21 @@ def codes_present(codes: npt.NDArray[Any], most: int) -> tuple[int, Mask] | None
     return low, present
 
 
+def times_between(times: Integers) -> tuple[int, int]:
+    """Return the earliest and the latest of some times, at least one. O(n), as fast as memory."""
+    earliest, latest = time_range(_read_only(times))
+    return int(earliest), int(latest)
+
+
 def group_events(parts: Sequence[EventPart], keys: int, period: int, map_parts: MapParts = map) -> Groups:
     """Bring the events of all parts together; there must be one at least. Ids are below `keys`.
 
     The result does not depend on how events are divided into parts.
     """
     parts = [part.read_only() for part in parts]
-    ranges = np.array(list(map_parts(lambda part: time_range(part.times), parts)), np.int64)
-    first, last = int(ranges[:, 0].min()) // period, int(ranges[:, 1].max()) // period
+    ranges = list(map_parts(lambda part: times_between(part.times), parts))
+    first = min(earliest for earliest, _ in ranges) // period
+    last = max(latest for _, latest in ranges) // period
     size = sum(part.times.size for part in parts)
     if (last - first + 1) * keys <= _SPARSE * size + _FEW:
         return _counted(parts, keys, period, first, last, map_parts)
@@ -139,11 +146,13 @@ def _counted(parts: Sequence[EventPart], keys: int, period: int, first: int, las
         return groups
 
     groups = list(map_parts(lambda work: number(*work), zip(parts, sizes, strict=True)))
-    totals = sizes.sum(axis=0, dtype=np.int64)
-    ends = np.cumsum(totals)
-    starts = np.cumsum(sizes[:-1], axis=0, dtype=np.int64)
-    starts = np.concatenate([np.zeros((1, totals.size), np.int64), starts]) + (ends - totals)
-    moved = np.empty(int(ends[-1]), np.int64)
+    totals = sizes[0] if len(parts) == 1 else sizes.sum(axis=0, dtype=np.int64)
+    starts = np.empty(sizes.shape, np.int64)  # when the events of a part have moved, these are where the next begin
+    np.cumsum(totals, out=starts[0])
+    starts[0] -= totals
+    for i in range(1, len(parts)):
+        np.add(starts[i - 1], sizes[i - 1], out=starts[i])
+    moved = np.empty(sum(part.times.size for part in parts), np.int64)
     moved_weights = None if parts[0].weights is None else np.empty(moved.size, np.int64)
 
     def move(part: EventPart, part_groups: npt.NDArray[np.int32], begins: Integers) -> None:
@@ -153,14 +162,23 @@ def _counted(parts: Sequence[EventPart], keys: int, period: int, first: int, las
 
     list(map_parts(lambda work: move(*work), zip(parts, groups, starts, strict=True)))
     present = np.flatnonzero(totals)
+    numbers, group_keys = np.divmod(present, keys)
+    numbers += first
     return Groups(
-        present % keys,
-        present // keys + first,
-        np.concatenate([[0], ends[present]]),
+        group_keys,
+        numbers,
+        _bounds(starts[-1], present),
         moved.view(parts[0].values.dtype),
         by_number=True,
         weights=moved_weights,
     )
+
+
+def _bounds(ends: Integers, present: Integers) -> Integers:
+    """Where the groups that are present begin, and the end; `ends` has that of each group, present or not."""
+    bounds = np.zeros(present.size + 1, np.int64)
+    np.take(ends, present, out=bounds[1:])
+    return bounds
 
 
 def _ordered(parts: Sequence[EventPart], keys: int, period: int) -> Groups:

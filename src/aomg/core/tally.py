@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from aomg.core.counts import Counts
 from aomg.core.groups import Groups
+from aomg.core.kernels.few_events import FEW
 from aomg.core.kernels.registers import INTEGERS, REALS
 from aomg.core.kernels.sortable import EXACT_INTEGERS, round_down, round_up
 from aomg.core.kernels.tallies import (
-    FEW,
     TALLY_DOMAIN,
     pairs_of,
     read_pairs,

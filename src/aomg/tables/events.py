@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aomg.core.groups import EventPart, Groups, MapParts, group_events
+from aomg.core.groups import EventPart, Groups, MapParts, group_events, times_between
 from aomg.core.intake import values_of
 from aomg.core.kernels.arrivals import are_finite
 from aomg.core.weights import refuse_weights, weights_of
@@ -156,8 +156,9 @@ class EventColumns:
                 usable = on_time if usable is None else _within(usable, on_time)
         latest, weightless = None, 0
         if times.size:
-            latest = int(times.max()) // per_microsecond
-            if max(latest, -int(times.min()) // per_microsecond) >= _FURTHEST:
+            first, last = times_between(times)
+            latest = last // per_microsecond
+            if max(latest, -first // per_microsecond) >= _FURTHEST:
                 raise _too_far(self.time)
         if weights is not None and not weights.all():
             heavy = weights > 0

@@ -12,6 +12,7 @@ from aomg.core.kernels.code_lists import (
     end_pairs,
     is_few,
     list_open_pairs,
+    list_room,
     shift_list,
     write_list,
 )
@@ -70,7 +71,7 @@ from aomg.core.kernels.sortable import bits_of, double_of_key
 def summary_room(state):
     """Bytes that are enough for the summary of the open sub-window."""
     if state[LISTS_CODES] and state[FILLED] <= ALWAYS_LISTED:
-        return (LIST_HEAD_ROOM + PAIR_ROOM * state[FILLED] + 7) & ~7
+        return list_room(state[FILLED])
     fixed = 8 * (HEAD_WORDS + state[QUANTILES] + 2 * state[THRESHOLDS]) + 24
     row = LONGEST_ROW if state[FILLED] <= MOST_NARROW else LONGEST_WIDE_ROW
     return fixed + max(touched_supers(state) * 17 * row, LIST_HEAD_ROOM + PAIR_ROOM * ALWAYS_LISTED)

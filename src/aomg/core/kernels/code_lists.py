@@ -74,6 +74,18 @@ def _ends(state):
     return state[state[AT_PAIRS] + 2 * MOST_PAIRS : state[AT_PAIRS] + 3 * MOST_PAIRS]
 
 
+@copied
+def pair_arrays(state):
+    """Codes, counts, and the events up to each, of the pairs in the state."""
+    return _codes(state), _numbers(state), _ends(state)
+
+
+@inlined
+def list_room(events):
+    """Bytes that are enough for the list of so many events."""
+    return (LIST_HEAD_ROOM + PAIR_ROOM * events + 7) & ~7
+
+
 @inlined
 def few_events(supers, count):
     """Whether so many events in so many supers are a list."""

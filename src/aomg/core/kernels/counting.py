@@ -159,10 +159,39 @@ def _count_few(table, near, chunk, i, first, last):
     return i
 
 
+@inlined
+def _count_eight(small, near, chunk, weights, i, first, span):
+    """Count integers with weights as `_count_small` does, eight at a time: a line of values, then one of weights.
+
+    Where the addresses of both arrays differ by certain powers of two, some processors cannot cache both lines at once.
+    """
+    end = U64(chunk.size)
+    while i + U64(7) < end:
+        a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
+        e, f, g, h = U64(chunk[i + U64(4)]), U64(chunk[i + U64(5)]), U64(chunk[i + U64(6)]), U64(chunk[i + U64(7)])
+        beyond = (a - first > span) | (b - first > span) | (c - first > span) | (d - first > span)
+        if beyond | (e - first > span) | (f - first > span) | (g - first > span) | (h - first > span):
+            break
+        j, k, m, n = small[a], small[b], small[c], small[d]
+        p, q, r, s = small[e], small[f], small[g], small[h]
+        near[j] += weights[i]
+        near[k] += weights[i + U64(1)]
+        near[m] += weights[i + U64(2)]
+        near[n] += weights[i + U64(3)]
+        near[p] += weights[i + U64(4)]
+        near[q] += weights[i + U64(5)]
+        near[r] += weights[i + U64(6)]
+        near[s] += weights[i + U64(7)]
+        i += U64(8)
+    return i
+
+
 @compiled
 def _count_small(table, near, chunk, weights, i, first, last):
     """Count integers that have an entry of their own in the table."""
     small, span, end = table.view(np.uint16), last - first, U64(chunk.size)
+    if weights is not None:
+        i = _count_eight(small, near, chunk, weights, i, first, span)
     while i + U64(3) < end:
         a, b, c, d = U64(chunk[i]), U64(chunk[i + U64(1)]), U64(chunk[i + U64(2)]), U64(chunk[i + U64(3)])
         if (a - first > span) | (b - first > span) | (c - first > span) | (d - first > span):

@@ -89,14 +89,15 @@ def scaled(weight, share):
 def _scale_fold(state, cells, folded, share):
     side, totals = fold_side(state), fold_cells(state, state[ROWS_SIDE])
     sums = side + FOLD_SUM * state[HALF_PLACES]
-    weight = np.int64(0)
+    weight, below = np.int64(0), np.int64(0)
     for i in range(folded):
-        before = scaled(weight, share)
+        before = below
         for k in range(16):
-            below = scaled(weight, share)
             weight += cells[totals + 16 * i + k]
-            cells[totals + 16 * i + k] = scaled(weight, share) - below
-        state[sums + i] = scaled(weight, share) - before
+            upto = scaled(weight, share)
+            cells[totals + 16 * i + k] = upto - below
+            below = upto
+        state[sums + i] = below - before
 
 
 @inlined

@@ -8,6 +8,8 @@ import numpy as np
 
 from aomg.core.kernels._compile import compiled
 
+_BLOCK = 512  # events whose times are read at once
+
 
 @compiled
 def mark_codes(codes, low, present):
@@ -32,14 +34,18 @@ def number_groups(codes, low, ids, times, start, period, keys, groups, sizes):
     Sub-windows are counted from the one that begins at `start`. No branch depends on a time.
     """
     inverse = 1.0 / period
-    for i in range(times.size):
-        distance = times[i] - start
-        number = np.int64(distance * inverse)  # off by one at most
-        number -= number * period > distance
-        number += (number + 1) * period <= distance
-        group = number * keys + ids[codes[i] - low]
-        groups[i] = group
-        sizes[group] += 1
+    for first in range(0, times.size, _BLOCK):
+        part, block = times[first : first + _BLOCK], groups[first : first + _BLOCK]
+        for i in range(part.size):  # a loop of its own, so that it is vectorised
+            distance = part[i] - start
+            number = np.int64(distance * inverse)  # off by one at most
+            rest = distance - number * period
+            number += np.int64(rest >= period) - np.int64(rest < 0)
+            block[i] = number * keys
+        for i in range(part.size):
+            group = block[i] + ids[codes[first + i] - low]
+            block[i] = group
+            sizes[group] += 1
 
 
 @compiled

@@ -6,8 +6,10 @@ import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.closing import close_dense, summary_room
+from aomg.core.kernels.code_lists import list_room
 from aomg.core.kernels.codes import place_of
 from aomg.core.kernels.counting import count_chunk, weigh
+from aomg.core.kernels.few_events import FEW, close_few
 from aomg.core.kernels.folds import MOST_NARROW
 from aomg.core.kernels.heads import head_word
 from aomg.core.kernels.paper.level2 import restart_level
@@ -23,6 +25,7 @@ from aomg.core.kernels.registers import (
     HEAD_NUMBER,
     LAST_BURST,
     LAST_RELEASE,
+    LISTS_CODES,
     LIVE_COUNT,
     LIVE_SUMMARIES,
     LIVE_WITH_INTEGERS,
@@ -182,6 +185,17 @@ def _add_row(state, table, cells, rows, weights, row):
 
 
 @inlined
+def _few_events(state, rows, weights, row):
+    """How many events the sub-window of a row has, if they are few without weights and the only ones; 0 if not."""
+    if weights is not None or rows.kinds[row] != ROW_EVENTS or state[LISTS_CODES] == 0:
+        return np.int64(0)
+    if row + 1 < rows.keys.size and rows.keys[row + 1] == rows.keys[row] and rows.numbers[row + 1] == rows.numbers[row]:
+        return np.int64(0)
+    events = get_word(rows.data, rows.offsets[row] + 8) - get_word(rows.data, rows.offsets[row])
+    return events if events <= FEW else np.int64(0)
+
+
+@inlined
 def _list_summary(state, ring, progress, output, start, length, key, number):
     """Append a summary that closed to the output."""
     entry, first = progress[P_SUMMARIES], progress[P_SUMMARY_BYTES]
@@ -236,7 +250,8 @@ def slide_keys(state, table, cells, ring, level, progress, rows, live_to, ends, 
         # a sub-window closes
         if answering and progress[P_RESULTS] == results.shape[0]:
             return RESULTS_FULL
-        if not closing and rows.kinds[row] != ROW_SUMMARY:
+        few = np.int64(0) if closing else _few_events(state, rows, rows.weights, row)
+        if not closing and few == 0 and rows.kinds[row] != ROW_SUMMARY:
             while more and rows.numbers[row] == number and rows.kinds[row] != ROW_SUMMARY:
                 if not _add_row(state, table, cells, rows, rows.weights, row):
                     progress[P_ROW] = row
@@ -246,7 +261,10 @@ def slide_keys(state, table, cells, ring, level, progress, rows, live_to, ends, 
             progress[P_ROW] = row
             progress[P_OPEN] = number
             closing = True
-        length = summary_room(state) if closing else rows.offsets[row + 1] - rows.offsets[row]
+        if few > 0:
+            length = list_room(few)
+        else:
+            length = summary_room(state) if closing else rows.offsets[row + 1] - rows.offsets[row]
         progress[P_NEED] = length
         full = (
             progress[P_SUMMARY_BYTES] + length > output.summaries.size or progress[P_SUMMARIES] == output.index.shape[0]
@@ -259,11 +277,16 @@ def slide_keys(state, table, cells, ring, level, progress, rows, live_to, ends, 
         if closing:
             length = close_dense(state, cells, ring, words, start, number, answering)
             progress[P_OPEN] = NONE
+        elif few > 0:
+            place = get_word(rows.data, rows.offsets[row])
+            bits = rows.values[place : place + few]
+            length = close_few(state, cells, table, ring, words, bits, rows.real, start, number, answering)
+            progress[P_ROW] += 1
         else:
             _copy_summary(ring, start, rows.data, rows.offsets[row], length)
             progress[P_ROW] += 1
         if answering:
-            if not closing:
+            if not closing and few == 0:
                 add_foreign(state, cells, ring, words, start)
             first = progress[P_RESULTS]
             progress[P_RESULTS] = enter_and_answer(state, cells, words, level, start, results, output.densities, first)

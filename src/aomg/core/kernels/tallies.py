@@ -3,8 +3,9 @@
 import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
-from aomg.core.kernels.codes import cell_of_code, cell_of_double, cell_of_long, code_of_cell, place_of
+from aomg.core.kernels.codes import cell_of_code, place_of
 from aomg.core.kernels.counting import count_chunk, note_cell, note_domain, note_extremes, weigh
+from aomg.core.kernels.few_events import FEW, few_codes
 from aomg.core.kernels.folds import FOLD_ID, MOST_NARROW, clear_counts, fold_cells, fold_open, fold_side
 from aomg.core.kernels.lanes import filled_mask, lowest_bit
 from aomg.core.kernels.registers import (
@@ -20,12 +21,11 @@ from aomg.core.kernels.registers import (
     SUBTRACT,
     SURPLUS,
 )
-from aomg.core.kernels.sortable import bits_of, double_of, double_of_key, key_of_double, round_down, round_up
+from aomg.core.kernels.sortable import bits_of, double_of, double_of_key
 from aomg.core.kernels.varints import get_number, get_word, put_number, put_word
 
 TALLY_HEAD = 17  # bytes: domain, minimum, maximum
 TALLY_DOMAIN, TALLY_WEIGHTED = 3, 4  # of the first byte: the domain, and a flag that the surplus follows the head
-FEW = 48  # a group with at most this many values is sorted, which is faster than counting
 
 
 @inlined
@@ -89,32 +89,6 @@ def scatter(groups, bits, ends, grouped):
 
 
 @inlined
-def _few_codes(state, table, bits, weights, first, last, real, codes, numbers):
-    """Codes of a few values in ascending order with their weights, and their extremes as sortable keys."""
-    low, high = np.int64(2**63 - 1), np.int64(-(2**63) + 1)
-    for i in range(first, last):
-        if real:
-            x = double_of(bits[i])
-            cell = cell_of_double(state, table, x)
-            low, high = min(low, key_of_double(x)), max(high, key_of_double(x))
-        else:
-            v = bits[i]
-            cell = cell_of_long(state, table, v)
-            low, high = min(low, key_of_double(round_down(v))), max(high, key_of_double(round_up(v)))
-        code = code_of_cell(state, cell)
-        j = i - first
-        while j > 0 and codes[j - 1] > code:
-            codes[j] = codes[j - 1]
-            if weights is not None:
-                numbers[j] = numbers[j - 1]
-            j -= 1
-        codes[j] = code
-        if weights is not None:
-            numbers[j] = weights[i]
-    return low, high
-
-
-@inlined
 def _put_open(state, cells, data, offset):
     """Write the pairs of the open sub-window, and clear it; returns where they end."""
     state[ROWS_SIDE] ^= 1  # the newest sub-window's totals stay
@@ -167,7 +141,7 @@ def tally_groups(state, cells, table, bits, weights, starts, real, codes, number
         offset = _put_domain(data, offset, domain, surplus)
         before, pairs = np.int64(-1), 0
         if last - first <= FEW:
-            low, high = _few_codes(state, table, bits, weights, first, last, real, codes, numbers)
+            low, high = few_codes(state, table, bits, weights, first, last, real, codes, numbers)
             for i in range(last - first):
                 pairs += i == 0 or codes[i] != codes[i - 1]
             offset = put_number(data, offset, pairs)

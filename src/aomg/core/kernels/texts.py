@@ -1,62 +1,63 @@
 """Numbers texts in the order of their first appearance, with a hash table of open addressing.
 
-A text is compared with the one of the same hash, eight bytes at a time, so equal hashes do no harm. A slot of the table
-has a hash and the text's number, -1 if it is free; `pool` has the bytes of all different texts, one after the other,
-and `bounds` where each begins.
+A slot of the table has two words of a text, its length plus 1 (0 if the slot is free), and its number. For texts of up
+to 16 bytes these tell all, so a look-up reads one line of a cache. The first word of a longer text is a hash of all its
+bytes but the last eight: it is compared with the text in `pool`, which has the bytes of all different texts, one after
+the other; `bounds` has where each begins. So equal hashes do no harm.
 """
 
 import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.lanes import load_word
+from aomg.core.kernels.sortable import U64, high_product
 
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_HALF = np.uint64(32)
-_BYTE = np.uint64(8)
+SLOT_FIRST, SLOT_LAST, SLOT_LENGTH, SLOT_NUMBER, SLOT_WIDTH = range(5)
+_SHORT = 16  # bytes of a text that two words hold
+_FACTOR, _OTHER = U64(0x9E3779B97F4A7C15), U64(0xD6E8FEB86659FD93)
+_BYTE = U64(8)
 
 
 @inlined
 def _short_word(data, start, length):
     """Up to seven bytes as a word; nothing beyond the data is read."""
-    word = np.uint64(0)
+    word = U64(0)
     if start + 8 <= data.size:
         if length > 0:
-            word = load_word(data, start) & (np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - 8 * length))
+            word = load_word(data, start) & (U64(0xFFFFFFFFFFFFFFFF) >> U64(64 - 8 * length))
     else:
         for i in range(length):
-            word |= np.uint64(data[start + i]) << (_BYTE * np.uint64(i))
+            word |= U64(data[start + i]) << (_BYTE * U64(i))
     return word
 
 
 @inlined
-def _mixed(key, word):
-    product = (key ^ word) * _FACTOR
-    return product ^ (product >> _HALF)
+def _mixed(a, b):
+    """Both halves of a product as one word: each of its bits depends on every bit of both."""
+    return (a * b) ^ high_product(a, b)
 
 
 @inlined
-def _hash(data, start, length):
-    """The hash of a text, whose upper half depends on every bit. The last word of a long text overlaps the one before.
-
-    The last characters of texts differ most: they are the upper bits of a word, and a product brings bits upwards only.
-    So the last word is mixed twice.
-    """
-    key = np.uint64(length) * _FACTOR
+def _words_of(data, start, length):
+    """The two words of a text: its first and its last eight bytes, which overlap, or all of it if it has fewer."""
     if length < 8:
-        return _mixed(_mixed(key, _short_word(data, start, length)), np.uint64(0))
-    for i in range(0, length - 8, 8):
-        key = _mixed(key, load_word(data, start + i))
-    return _mixed(_mixed(key, load_word(data, start + length - 8)), np.uint64(0))
+        return _short_word(data, start, length), U64(0)
+    first = load_word(data, start)
+    if length > _SHORT:
+        for i in range(8, length - 8, 8):
+            first = _mixed(first ^ _FACTOR, load_word(data, start + i) ^ _OTHER)
+    return first, load_word(data, start + length - 8)
 
 
 @inlined
-def _equal(data, start, length, pool, bounds, number):
-    """Whether a text is that of a number."""
-    there = bounds[number]
-    if bounds[number + 1] - there != length:
-        return False
-    if length < 8:
-        return _short_word(data, start, length) == _short_word(pool, there, length)
+def home_slot(first, last, length, mask):
+    """The slot where a text belongs."""
+    return _mixed(first ^ _FACTOR, last ^ (U64(length) * _OTHER)) & mask
+
+
+@inlined
+def _is_equal(data, start, length, pool, there):
+    """Whether a text of 8 bytes or more is the one that begins at `there`, and is as long."""
     for i in range(0, length - 8, 8):
         if load_word(data, start + i) != load_word(pool, there + i):
             return False
@@ -64,42 +65,52 @@ def _equal(data, start, length, pool, bounds, number):
 
 
 @compiled
-def number_texts(offsets, data, first, hashes, numbers, pool, bounds, known, codes):
-    """Write the number of each text from `first` on to `codes`; text i is data[offsets[i] : offsets[i + 1]].
+def number_texts(offsets, data, done, slots, pool, bounds, known, codes):
+    """Write the number of each text from `done` on to `codes`; text i is data[offsets[i] : offsets[i + 1]].
 
     `known` texts have a number. Stops where the table or the pool has no room: returns that text, and how many are
     known then.
     """
-    mask = hashes.size - 1
-    for i in range(first, codes.size):
-        start = np.int64(offsets[i])
+    mask = U64(slots.shape[0] - 1)
+    start = np.int64(offsets[done])
+    for i in range(done, codes.size):
         length = np.int64(offsets[i + 1]) - start
-        key = _hash(data, start, length)
-        slot = np.int64(key >> _HALF) & mask
-        while numbers[slot] >= 0 and not (
-            hashes[slot] == key and _equal(data, start, length, pool, bounds, numbers[slot])
-        ):
-            slot = (slot + 1) & mask
-        if numbers[slot] < 0:
-            end = bounds[known] + length
-            if 2 * known >= hashes.size or known + 2 > bounds.size or end > pool.size:
-                return i, known
-            for byte in range(length):
-                pool[bounds[known] + byte] = data[start + byte]
-            bounds[known + 1] = end
-            hashes[slot], numbers[slot] = key, known
-            known += 1
-        codes[i] = numbers[slot]
+        first, last = _words_of(data, start, length)
+        slot = home_slot(first, last, length, mask)
+        while True:
+            other = (slots[slot, SLOT_FIRST] ^ first) | (slots[slot, SLOT_LAST] ^ last)
+            other |= slots[slot, SLOT_LENGTH] ^ U64(length + 1)
+            if other == U64(0):
+                number = np.int64(slots[slot, SLOT_NUMBER])
+                if length <= _SHORT or _is_equal(data, start, length, pool, bounds[number]):
+                    break
+            elif slots[slot, SLOT_LENGTH] == U64(0):
+                number = np.int64(known)
+                end = bounds[known] + length
+                if 2 * known >= slots.shape[0] or known + 2 > bounds.size or end > pool.size:
+                    return i, known
+                for byte in range(length):
+                    pool[bounds[known] + byte] = data[start + byte]
+                bounds[known + 1] = end
+                slots[slot, SLOT_FIRST], slots[slot, SLOT_LAST] = first, last
+                slots[slot, SLOT_LENGTH], slots[slot, SLOT_NUMBER] = U64(length + 1), U64(known)
+                known += 1
+                break
+            slot = (slot + U64(1)) & mask
+        codes[i] = number
+        start += length
     return codes.size, known
 
 
 @compiled
-def enter_numbers(old_hashes, old_numbers, hashes, numbers):
+def enter_numbers(old_slots, slots):
     """Enter all numbers into a larger table."""
-    mask = hashes.size - 1
-    for old in range(old_hashes.size):
-        if old_numbers[old] >= 0:
-            slot = np.int64(old_hashes[old] >> _HALF) & mask
-            while numbers[slot] >= 0:
-                slot = (slot + 1) & mask
-            hashes[slot], numbers[slot] = old_hashes[old], old_numbers[old]
+    mask = U64(slots.shape[0] - 1)
+    for old in range(old_slots.shape[0]):
+        entry = old_slots[old]
+        if entry[SLOT_LENGTH] != U64(0):
+            slot = home_slot(entry[SLOT_FIRST], entry[SLOT_LAST], np.int64(entry[SLOT_LENGTH]) - 1, mask)
+            while slots[slot, SLOT_LENGTH] != U64(0):
+                slot = (slot + U64(1)) & mask
+            for word in range(SLOT_WIDTH):
+                slots[slot, word] = entry[word]

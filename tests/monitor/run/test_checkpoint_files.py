@@ -79,7 +79,8 @@ def test_each_of_them_is_refused_by_name_if_a_bit_flips_and_no_other(folder):
         file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
         if name in READ:
             with pytest.raises(
-                StateError, match=f"{file} of Spark's checkpoint is missing or damaged; restore the state"
+                StateError,
+                match=f"{file} of Spark's checkpoint is missing or damaged: it differs from the checksums in ",
             ):
                 started(folder)
         else:

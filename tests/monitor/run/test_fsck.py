@@ -140,13 +140,17 @@ def test_files_of_a_lost_entry_are_taken_back_and_damaged_ones_are_named(tmp_pat
     results = stored(tmp_path)
     for batch in (2, 3):
         (tmp_path / f"state/journal/{batch:010d}.json").unlink()
+    (tmp_path / "alerts.jsonl").unlink()
     text = " ".join(fsck(tmp_path)[1].split())
+    assert "the lines of 1 batch in" in text and "alerts.jsonl: it no longer has the lines of batch 0" in text
     assert "the journal goes on without the entry of batches 2, 3: the journal takes back 2 files with 2 rows" in text
     assert "no alert of it waits for a receiver" in text
     content = bytearray(results[3].read_bytes())
     content[50] ^= 1
     results[3].write_bytes(content)
-    damaged = [one for one in check_folder(tmp_path / "state", repair=True).findings if one.file == results[3]]
+    checked = check_folder(tmp_path / "state", repair=True)
+    assert [note.file for note in checked.notes] == [tmp_path / "alerts.jsonl"], "a repair says the same"
+    damaged = [one for one in checked.findings if one.file == results[3]]
     assert [one.problem for one in damaged] == ["it is damaged: its digest is another one"]
     monitor = started(tmp_path)
     monitor.notifier.close(0)
@@ -328,6 +332,7 @@ def test_refused_rows_in_another_folder_and_of_another_monitor(tmp_path):
     before = contents(tmp_path)
     for folder, problem in (
         (other / "state/quarantine", "has the refused rows of another"),
+        (one / "in", "has no refused rows, but the journal counts some"),
         (tmp_path / "no", "there is no"),
     ):
         code, output = fsck(one, "--quarantine", str(folder), "--repair")

@@ -207,12 +207,15 @@ def test_a_damaged_table_of_the_state_store_and_an_unreadable_file_are_named_and
         file.write_bytes(content[:40] + bytes(byte ^ 1 for byte in content[40:]))
     put_events(tmp_path, 1)
     checkpoint = re.escape(str(config.state / "checkpoint/state/0"))
-    restore = "of Spark's checkpoint is missing or damaged; restore the state folder from a backup, or use a new"
-    with pytest.raises(StateError, match=rf"^{checkpoint}/\d/SSTs/\S+\.sst {restore}"):
+    damage = "of Spark's checkpoint is missing or damaged"
+    with pytest.raises(
+        StateError, match=rf"^{checkpoint}/\d/SSTs/\S+\.sst {damage}: it differs from the checksums in "
+    ):
         run(config, spark)  # by Spark's checksums, before Spark starts
     for file in damaged:
         file.with_name(f".{file.name}.crc").unlink()
-    expected = f"{config.state / 'checkpoint'} {restore}"  # without checksums, nobody knows which file it is
+    # without checksums, nobody knows which file it is
+    expected = f"{config.state / 'checkpoint'} {damage}; restore the state folder from a backup"
     assert failure(config, spark).startswith(expected), "as RocksDB found it"
     for file, content in damaged.items():
         file.write_bytes(content)

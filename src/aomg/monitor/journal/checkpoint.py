@@ -129,6 +129,6 @@ def _log_offset(text: str) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def damaged_checkpoint(file: Path) -> StateError:
+def damaged_checkpoint(file: Path, detail: str = "") -> StateError:
     """The error for a file of Spark's checkpoint that cannot be trusted."""
-    return StateError(f"{file} of Spark's checkpoint is missing or damaged; {RESTORE_STATE}")
+    return StateError(f"{file} of Spark's checkpoint is missing or damaged{detail}; {RESTORE_STATE}")

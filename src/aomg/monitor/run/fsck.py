@@ -108,13 +108,14 @@ class _StateFolder:
         self._looked_at: list[str] = []
         self._notes: list[Note] = []
         self._losses: list[str] = []
+        self._is_broken = False
 
     def check(self) -> Checked:
         findings = list(self._entries())
         if self._journal is not None:
             for part in (self._plan, self._sinks, self._lines, self._counts, self._positions):
                 findings += part(self._journal)
-            if self._repair and self._losses:
+            if self._repair and (self._losses or self._is_broken):
                 self._journal.rebase(self._losses)
         return Checked(self._looked_at, findings, self._notes)
 
@@ -160,9 +161,8 @@ class _StateFolder:
 
     def _lost_entries(self, journal: Journal, lost: Sequence[int]) -> Iterator[Damage]:
         """Go on without entries that are lost, or without the chain if an entry was changed."""
+        self._is_broken = True
         outcome = take_back(self._state, journal, lost)
-        if self._repair:
-            journal.rebase()
         if lost:
             numbers = ", ".join(map(str, lost))
             what = f"{'batch' if len(lost) == 1 else 'batches'} {numbers}"
@@ -231,8 +231,8 @@ class _StateFolder:
         """Check the lines of the last batches in files of JSON lines."""
         appended = [part for entry in journal.entries.values() for part in entry.appended]
         for file in dict.fromkeys(part.file for part in appended):
-            last = numbered(len(journal.entries), "batch", "batches")
-            self._looked_at.append(f"lines of the last {last} in {file}")
+            batches = numbered(sum(part.file == file for part in appended), "batch", "batches")
+            self._looked_at.append(f"the lines of {batches} in {file}")
             report = compare_lines(file, journal)
             if report.retired is not None:
                 self._notes.append(Note(file, f"it {report.note}"))
@@ -261,9 +261,13 @@ class _StateFolder:
             yield self._rebuilt(quarantine.file, "it differs from the journal", "the journal has the counts")
 
     def _refuse_another_quarantine(self, entries: Sequence[Entry]) -> None:
-        """Raise StateError if the folder of refused rows is that of another monitor: a repair would change it."""
-        if entries and entries[-1].refused and is_of_others(self._refused_rows, entries[-1].stream):
+        """Raise StateError if the folder of refused rows is another one: a repair would change it."""
+        if not entries or not entries[-1].refused or not self._refused_rows.is_dir():
+            return
+        if is_of_others(self._refused_rows, entries[-1].stream):
             raise StateError(f"--quarantine: {self._refused_rows} has the refused rows of another state folder")
+        if not any(self._refused_rows.glob("counts.json")) and not any(self._refused_rows.glob("refused*.jsonl")):
+            raise StateError(f"--quarantine: {self._refused_rows} has no refused rows, but the journal counts some")
 
     def _positions(self, journal: Journal) -> Iterator[Damage]:
         """Check the positions of the receivers."""

@@ -52,7 +52,7 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
     for problem in checkpoint_problems(config.state, journal, checkpoint):
         raise StateError(problem)
     for damaged in damaged_among(files_to_read(checkpoint), _MOST_BYTES):
-        raise damaged_checkpoint(damaged)
+        raise damaged_checkpoint(damaged, f": it differs from the checksums in .{damaged.name}.crc")
     for sink_place, what, ahead in _newest_batches(config, journal.stream):
         if ahead > journal.next:
             ends = f"ends with batch {journal.next - 1}" if journal.entries else "has no entries"

@@ -1,7 +1,8 @@
 """Record anew what runs give now: python tests/oracle/record.py [local] [spark] [monitor]. Takes two minutes.
 
 Do this only with an intended change, which CHANGELOG.md says. `record.py fixtures` writes what is to be loaded ever
-after: do that only when states of before need not be loaded any more.
+after: do that only when states of before need not be loaded any more. `record.py checkpoint` adds the checkpoint of a
+stream that the running version of Spark wrote; stream.tar.gz is of Spark 4.3.
 """
 
 import json
@@ -85,6 +86,15 @@ def record_fixtures() -> None:
         print(f"{archive.name}: {archive.stat().st_size:,} bytes")
 
 
+def record_checkpoint() -> None:
+    import oracle_spark as on_spark
+
+    with _session() as (spark, folder):
+        on_spark.new_stream(spark, folder / "stream", on_spark.SAVED, on_spark.FIRST_FILES)
+        version = ".".join(spark.version.split(".")[:2])
+        pack_folder(FIXTURES / f"stream-{version}.tar.gz", folder / "stream")
+
+
 @contextmanager
 def _session() -> Iterator[tuple[object, Path]]:
     """The tests' own session, and a folder that goes away."""
@@ -103,7 +113,13 @@ def _write(name: str, outcomes: dict[str, Outcome]) -> None:
     print(f"{name}: {len(outcomes)} cases, {sum(len(outcome.rows) for outcome in outcomes.values()):,} rows")
 
 
-WHAT = {"local": record_local, "spark": record_spark, "monitor": record_monitor, "fixtures": record_fixtures}
+WHAT = {
+    "local": record_local,
+    "spark": record_spark,
+    "monitor": record_monitor,
+    "fixtures": record_fixtures,
+    "checkpoint": record_checkpoint,
+}
 
 if __name__ == "__main__":
     for what in sys.argv[1:] or ("local", "spark", "monitor"):

@@ -37,8 +37,11 @@ def test_a_stream_gives_the_recorded_results(spark, tmp_path, name, query, files
     compare(new_stream(spark, tmp_path, query, files).outcome(), read("streams")[name])
 
 
-def test_a_stream_continues_from_the_stored_checkpoint_as_if_it_had_never_stopped(spark, tmp_path):
-    unpack_folder(FIXTURES / "stream.tar.gz", tmp_path)
+@pytest.mark.parametrize("archive", ["stream-4.1.tar.gz", "stream-4.2.tar.gz", "stream.tar.gz"])  # the last is of 4.3
+def test_a_stream_continues_from_a_checkpoint_of_any_version_of_spark_as_if_it_had_never_stopped(
+    spark, tmp_path, archive
+):
+    unpack_folder(FIXTURES / archive, tmp_path)
     compare(stream_goes_on(spark, tmp_path).outcome(), read("streams")["the other files"])
 
 

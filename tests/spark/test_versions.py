@@ -5,7 +5,7 @@ import sys
 
 import pyspark
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from local import MINUTE, events_of, frame
 
@@ -35,6 +35,9 @@ def connected(version: str) -> Session:
     return type("SparkSession", (Session,), {"__module__": "pyspark.sql.connect.session"})(version)
 
 
+@example(4, 0, ".5")
+@example(4, 1, ".0")
+@example(5, 0, ".0")
 @given(st.integers(0, 12), st.integers(0, 30), st.sampled_from(SUFFIXES))
 def test_spark_4_is_supported_from_4_1_on_and_nothing_else(major, minor, suffix):
     session = Session(f"{major}.{minor}{suffix}")

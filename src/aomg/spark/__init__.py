@@ -3,6 +3,7 @@
 from aomg.spark.accounts import accounts, open_end
 from aomg.spark.quantiles import quantiles, summaries, windows
 from aomg.spark.session import session
+from aomg.spark.worker_errors import cause
 from aomg.tables.accounts import Accounts
 
-__all__ = ["Accounts", "accounts", "open_end", "quantiles", "session", "summaries", "windows"]
+__all__ = ["Accounts", "accounts", "cause", "open_end", "quantiles", "session", "summaries", "windows"]

@@ -16,6 +16,7 @@ from aomg.query import Query
 from aomg.spark.parcels import NOTICE, Parcel, pack_by_shard
 from aomg.spark.time_policy import TimePolicy
 from aomg.spark.worker import prepare_worker
+from aomg.spark.worker_errors import message_first
 from aomg.tables.keys import key_ids
 from aomg.tables.level1 import filled, tally_events
 from aomg.tables.rows import NEVER
@@ -45,6 +46,7 @@ class Level1:
     texts: tuple[bool, ...]
     time: TimePolicy
 
+    @message_first
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Tally a partition: record batches of by0..., time, value and maybe weight in, parcels out."""
         prepare_worker(self.query)

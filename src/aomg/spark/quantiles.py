@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame
 from aomg.errors import InputError
 from aomg.query import Query
 from aomg.spark import settings
+from aomg.spark.arguments import ColumnOrName, ColumnsOrNames, refuse_no_time
+from aomg.spark.flat import checked_flat, flat_windows
 from aomg.spark.intake import Source, batch_columns, source_of
 from aomg.spark.keys import shard_ids
 from aomg.spark.level1 import Level1
@@ -30,15 +32,16 @@ def quantiles(
     events: DataFrame,
     query: Query,
     *,
-    value: str,
-    time: str,
-    by: Sequence[str] | str | None = None,
-    weight: str | None = None,
+    value: ColumnOrName,
+    time: ColumnOrName,
+    by: ColumnsOrNames = None,
+    weight: ColumnOrName | None = None,
     shards: int = SHARDS,
     clock: Any = "processing",
     max_clock_skew: Any = "1 hour",
     time_by: TimeBy = "values",
     warm: DataFrame | None = None,
+    flat: bool = False,
 ) -> DataFrame:
     """Compute the quantiles of each key's windows, each with its guaranteed interval: one row for each key and window.
 
@@ -49,6 +52,9 @@ def quantiles(
         A batch or streaming DataFrame; the result is of the same kind. A batch covers all windows up to the sub-window
         of the latest event. A stream (output mode append) emits a window when the watermark, which is the latest time
         minus the query's lateness, passes the window's end: for all keys, in the micro-batch that has this time.
+    value, time, by, weight
+        Names of columns, or Columns, such as `f.col("rtt_ns") / 1000`. A Column in `by` has the name that `select`
+        gives it, so give an expression an alias.
     value
         The column of values: any type of number; decimals of at most 15 digits. Events with a null or non-finite value
         are refused and counted.
@@ -56,7 +62,7 @@ def quantiles(
         The column of times: timestamps, or for windows counted in events integers that number the events of each key.
         Events without a time are refused and counted.
     by
-        The key columns: one name, several, or None.
+        The key columns: one, several, or None.
     weight
         The column that says how many events each row counts as, for rows that were sampled or counted before: whole
         numbers from 0 to 2^31 - 1. Rows with any other weight are refused and counted. A row of weight 0 moves time and
@@ -74,20 +80,26 @@ def quantiles(
         the same micro-batch.
     warm
         Stored summaries to start a new stream with, so that its first windows are full.
+    flat
+        Whether each part of a struct is a column: `window_start`, `window_end`, `p99`, `p99_low`, `p99_high`,
+        `p99_method`, `below_500`, `below_500_low` ... as in `aomg.flat_table`. Suits `toPandas()`.
     """
+    flat = checked_flat(flat)
     source = source_of(events, query, value, time, by, weight)
     policy = TimePolicy.of(query, clock, max_clock_skew, time_by)
-    return _plan(source, SparkAnswer.of(query, source.keys, source.time_type), shards, policy, warm)
+    refuse_no_time(events.sparkSession, clock)
+    windows = _plan(source, SparkAnswer.of(query, source.keys, source.time_type), shards, policy, warm)
+    return flat_windows(windows, query) if flat else windows
 
 
 def summaries(
     events: DataFrame,
     query: Query,
     *,
-    value: str,
-    time: str,
-    by: Sequence[str] | str | None = None,
-    weight: str | None = None,
+    value: ColumnOrName,
+    time: ColumnOrName,
+    by: ColumnsOrNames = None,
+    weight: ColumnOrName | None = None,
     shards: int = SHARDS,
     clock: Any = "processing",
     max_clock_skew: Any = "1 hour",
@@ -100,11 +112,17 @@ def summaries(
     """
     source = source_of(events, query, value, time, by, weight)
     policy = TimePolicy.of(query, clock, max_clock_skew, time_by)
+    refuse_no_time(events.sparkSession, clock)
     return _plan(source, SparkAnswer.of(query, source.keys, source.time_type, summaries=True), shards, policy)
 
 
 def windows(
-    summaries: DataFrame, query: Query, *, by: Sequence[str] | str | None = None, shards: int = SHARDS
+    summaries: DataFrame,
+    query: Query,
+    *,
+    by: Sequence[str] | str | None = None,
+    shards: int = SHARDS,
+    flat: bool = False,
 ) -> DataFrame:
     """Compute results from stored summaries: the rows that `quantiles` computes from the events.
 
@@ -116,13 +134,15 @@ def windows(
         summaries, which reads their column `query`; one that they cannot answer is refused here.
     by
         The key columns: all of the summaries' (None), or fewer, which rolls the summaries up.
-    shards
+    shards, flat
         As for `quantiles`.
     """
+    flat = checked_flat(flat)
     stored, shards = StoredSummaries.of(summaries, query, by), _checked_shards(shards)
     epoch = _epoch_of(query)
     parcels = stored.parcels(shard_ids(shards), epoch)
-    return _answers(parcels, shards, SparkAnswer.of(query, stored.keys, stored.time_type), epoch)
+    answers = _answers(parcels, shards, SparkAnswer.of(query, stored.keys, stored.time_type), epoch)
+    return flat_windows(answers, query) if flat else answers
 
 
 def _plan(
@@ -133,7 +153,7 @@ def _plan(
     if streaming:
         start = None
         if warm is not None:
-            stored = StoredSummaries.of(warm, query, source.by)
+            stored = StoredSummaries.of(warm, query, source.by, "warm")
             start = warm_state(_gathered(stored.parcels(shard_ids(shards), _ONE_EPOCH), shards), answer)
         return stream_answers(source, answer, shards, policy, start)
     if warm is not None:

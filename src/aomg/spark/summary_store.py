@@ -13,8 +13,10 @@ from aomg.core.layout import keeps_fine
 from aomg.core.recast import refuse_conversion, refuse_unlike
 from aomg.errors import InputError
 from aomg.query import Query
-from aomg.spark.intake import microseconds_of, quoted, refuse_others
+from aomg.spark.arguments import quoted, refuse_others
+from aomg.spark.intake import microseconds_of
 from aomg.spark.parcels import NOTICE, PARCELS, Parcel, pack_by_shard
+from aomg.spark.worker_errors import message_first
 from aomg.tables.checksums import COLUMNS, verified
 from aomg.tables.columns import SUMMARY
 from aomg.tables.keys import key_ids
@@ -35,12 +37,14 @@ class StoredSummaries:
     time_type: t.DataType
 
     @classmethod
-    def of(cls, summaries: DataFrame, query: Query, by: Sequence[str] | str | None) -> "StoredSummaries":
+    def of(
+        cls, summaries: DataFrame, query: Query, by: Sequence[str] | str | None, argument: str = "the first argument"
+    ) -> "StoredSummaries":
         """Check that these are summaries, have the key columns, and can answer the query.
 
         Reads which queries wrote them if the query has a fine part, because those summaries cannot be converted.
         """
-        refuse_others(summaries, query)
+        refuse_others(summaries, query, argument)
         if summaries.isStreaming:
             raise InputError(
                 "stored summaries must be a batch DataFrame (spark.read), not a stream; for a stream of events use "
@@ -88,6 +92,7 @@ class _SummaryParcels:
     by: tuple[str, ...]
     dropped: tuple[str, ...]
 
+    @message_first
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack a partition."""
         latest = NEVER

@@ -4,6 +4,7 @@ A stream has one clock, the latest event time, which only moves forward. The wat
 lateness: it closes sub-windows, and events of closed sub-windows are late.
 """
 
+import math
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Literal, get_args
@@ -52,7 +53,7 @@ class TimePolicy:
     @classmethod
     def of(cls, query: Query, clock: Any, max_clock_skew: Any, time_by: TimeBy) -> "TimePolicy":
         """Validate the public arguments."""
-        if time_by not in get_args(TimeBy):
+        if not isinstance(time_by, str) or time_by not in get_args(TimeBy):
             raise InputError(f"time_by={time_by!r} must be {' or '.join(map(repr, get_args(TimeBy)))}")
         if query.counted or clock is None:
             return cls(None, 0, time_by, query.lateness, query.period)
@@ -96,7 +97,8 @@ class TimePolicy:
 def _check_clock(clock: Any) -> None:
     """Refuse what cannot be a clock. Spark parses a text as a timestamp later, so only misspelling is found here."""
     misspelt = isinstance(clock, str) and clock != _PROCESSING and nearest(clock, [_PROCESSING]) is not None
-    if misspelt or isinstance(clock, bool) or not isinstance(clock, _CLOCKS):
+    endless = isinstance(clock, float) and not math.isfinite(clock)
+    if misspelt or endless or isinstance(clock, bool) or not isinstance(clock, _CLOCKS):
         raise InputError(f"clock={clock!r} must be {_PROCESSING!r}, a Column of timestamps, a datetime or None")
 
 

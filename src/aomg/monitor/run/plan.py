@@ -28,7 +28,7 @@ from aomg.monitor.rules.rows import NO_QUERY
 from aomg.monitor.source.events import events_of
 from aomg.query import Query
 from aomg.spark import quantiles, summaries
-from aomg.spark.intake import quoted
+from aomg.spark.arguments import quoted
 from aomg.tables.columns import FIXED, names_of
 
 _ESTIMATE = "struct<name: string, value: double, low: double, high: double, method: string>"

@@ -36,6 +36,7 @@ from aomg.spark.stream.ledger import SCHEMA, Ledger
 from aomg.spark.stream.summaries import LiveSummaries, maps_of, put_table, read_tables, remove_tables
 from aomg.spark.time_policy import TimePolicy
 from aomg.spark.worker import freeze_loaded_objects, prepare_worker
+from aomg.spark.worker_errors import message_first
 from aomg.stateful_operator import ShardOperator, map_state
 from aomg.tables.count_windows import CountWindows, newest_summaries
 from aomg.tables.keyed_windows import keyed_windows
@@ -71,6 +72,7 @@ def warm_state(parcels: DataFrame, answer: Answer) -> DataFrame:
 class _WarmState:
     answer: Answer
 
+    @message_first
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Parcels of summaries in, one parcel of live rows for each shard out."""
         prepare_worker(self.answer.query)
@@ -105,6 +107,7 @@ class ShardProcessor(StatefulProcessor):
         self._layout = layout
         self._policy = policy
 
+    @message_first
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state. Each name costs Spark some milliseconds in every task."""
         prepare_worker(self._answer.query)
@@ -117,6 +120,7 @@ class ShardProcessor(StatefulProcessor):
 
     # -- input --------------------------------------------------------------------------------------------------------
 
+    @message_first
     def handleInitialState(self, key: Any, initialState: Row, timerValues: Any) -> None:  # noqa: N802
         """Start with stored summaries."""
         ledger, end = self._read_ledger(), initialState.latest + 1
@@ -128,6 +132,7 @@ class ShardProcessor(StatefulProcessor):
             ledger.closed_to = end
         self._ledger.update(ledger.row())
 
+    @message_first
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
         """Add the tallies of a micro-batch, count late events, then close every sub-window that has ended."""
         ledger = self._read_ledger()

@@ -1,4 +1,4 @@
-"""Single stored summaries, and sums of several, answer quantiles and shares with intervals that contain the exact one."""
+"""Stored summaries, one by one and merged, answer quantiles and shares with intervals that contain the exact one."""
 
 from decimal import Decimal
 from fractions import Fraction

@@ -130,8 +130,8 @@ def windows(
         May differ from the query that wrote the summaries in its size (any multiple of the period), in its quantiles,
         and in having fewer thresholds. Other quantiles keep the guarantee; their intervals may be wider. Summaries of
         more than three digits, of raw values or with few-k lists answer other quantiles and roll-ups at three digits:
-        `query.replace(digits=3, few_k=None)`. A query that has these itself is compared with those that wrote the
-        summaries, which reads their column `query`; one that they cannot answer is refused here.
+        `query.replace(digits=3, few_k=None)`. A query that the summaries cannot answer is refused here. To know, the
+        column `query` of one summary is read; of all of them, if the query has more digits, raw values or few-k lists.
     by
         The key columns: all of the summaries' (None), or fewer, which rolls the summaries up.
     shards, flat

@@ -23,7 +23,7 @@ from aomg.core.histogram import histogram
 from aomg.core.kernels.sortable import EXACT_INTEGERS
 from aomg.core.keyed import SUMMARY as SUMMARY_KIND
 from aomg.core.keyed import KeyRows
-from aomg.core.layout import dense_digits, keeps_fine
+from aomg.core.layout import dense_digits, keeps_fine, new_words
 from aomg.core.recast import Recast, is_same_summary
 from aomg.core.summary import NO_SUB_WINDOW, heads_of, with_number
 from aomg.errors import InputError, StateError
@@ -221,9 +221,15 @@ def _results(recast: Recast, query: Query, summaries: Sequence[bytes]) -> Result
     return keyed_windows(query).slide(rows, np.full(size, NEVER, np.int64), ends, listing=False).results
 
 
+@lru_cache(maxsize=16)
+def _words(text: str) -> npt.NDArray[np.int64]:
+    """What a histogram of a query needs, for one thread at a time."""
+    return new_words(_stored(text))
+
+
 def _share_in_buckets(text: str, summary: bytes, threshold: float) -> tuple[float, float, float]:
     """The share at or below a threshold that the query does not have, from the counts of buckets."""
-    counted = histogram([summary], _stored(text))
+    counted = histogram([summary], _stored(text), _words(text))
     heads = heads_of(np.array([0, len(summary)], np.int64), np.frombuffer(summary, np.uint8))
     if threshold >= heads.maxima[0]:
         return 1.0, 1.0, 1.0

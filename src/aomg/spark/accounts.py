@@ -2,7 +2,7 @@
 
 import atexit
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, reduce
 from pathlib import Path
@@ -10,12 +10,13 @@ from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from aomg.errors import InputError
 from aomg.query import Query
-from aomg.spark.arguments import checked_checkpoint, checked_operator, refuse_no_session, refuse_others
+from aomg.spark.arguments import checked_checkpoint, checked_operator, no_state, refuse_no_session, refuse_others
 from aomg.spark.flat import flat_windows, has_flat_windows
 from aomg.spark.level2 import SparkAnswer
 from aomg.spark.parcels import batches_of, by_shard, parcel_columns
@@ -41,13 +42,21 @@ def accounts(spark: SparkSession, checkpoint: str | os.PathLike[str], operator: 
     refuse_no_session(spark)
     checkpoint, operator = checked_checkpoint(checkpoint), checked_operator(operator)
     sums = [f.coalesce(f.sum(f"value.{name}"), f.lit(0)) for name in _COUNTS]
-    return Accounts(*map(int, _state(spark, checkpoint, "ledger", operator).agg(*sums).collect()[0]))
+    return Accounts(*map(int, _ledger_row(spark, checkpoint, operator, sums)))
 
 
 def _latest(spark: SparkSession, checkpoint: str) -> int:
     """The latest sub-window of any event."""
     latest = f.coalesce(f.max("value.latest"), f.lit(NEVER))
-    return int(_state(spark, checkpoint, "ledger").agg(latest).collect()[0][0])
+    return int(_ledger_row(spark, checkpoint, 0, [latest])[0])
+
+
+def _ledger_row(spark: SparkSession, checkpoint: str, operator: int, columns: Sequence[Column]) -> Row:
+    """Aggregates of the ledgers of all shards. Raises InputError if there are none."""
+    try:
+        return _state(spark, checkpoint, "ledger", operator).agg(*columns).collect()[0]
+    except PySparkException as error:
+        raise no_state(checkpoint, operator, error) or error from None
 
 
 def open_end(windows: DataFrame, query: Query, checkpoint: str | os.PathLike[str]) -> DataFrame:

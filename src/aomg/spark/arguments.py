@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 from aomg.errors import InputError
 from aomg.query import Query
@@ -57,20 +58,39 @@ def checked_checkpoint(checkpoint: Any) -> str:
 
 def checked_operator(operator: Any) -> int:
     """The index of a stateful operator. Raises InputError for what is none."""
-    if isinstance(operator, bool) or not isinstance(operator, int) or operator < 0:
+    if isinstance(operator, bool) or not isinstance(operator, int) or not 0 <= operator < 1 << 31:
         raise InputError(f"operator={operator!r} must be a whole number, 0 or more: 0 for the first quantiles(...)")
     return operator
 
 
-def refuse_no_time(spark: SparkSession, clock: Any) -> None:
-    """Raise InputError for a clock whose text Spark does not read as a timestamp. Runs no Spark job."""
+def refuse_no_clock(events: DataFrame, clock: Any) -> None:
+    """Raise InputError for a clock that Spark cannot compute: a text that is no time, a Column without timestamps."""
     if isinstance(clock, str) and clock != "processing":
-        time = spark.sql("SELECT try_cast(:clock AS timestamp)", args={"clock": clock})
+        time = events.sparkSession.sql("SELECT try_cast(:clock AS timestamp)", args={"clock": clock})
         if time.collect()[0][0] is None:
             raise InputError(
                 f"clock={clock!r} must be 'processing', a Column of timestamps, a time such as '2024-02-29 12:00:00', "
                 "or None"
             )
+    if isinstance(clock, Column):
+        name = _name_of(events, clock, "clock")
+        kind = events.select(clock).schema[name].dataType
+        if not isinstance(kind, t.TimestampType):
+            raise InputError(
+                f"clock={clock!r} is {kind.simpleString()}, not a timestamp; convert it, such as "
+                "f.col('arrived').cast('timestamp')"
+            )
+
+
+def no_state(checkpoint: str, operator: int, error: PySparkException) -> InputError | None:
+    """The error to raise where a checkpoint has no state of ours; None for other failures, such as a damaged file."""
+    reason = _first_line(error)
+    if not reason.startswith(("[STDS_COMMITTED_BATCH_UNAVAILABLE", "[STDS_INVALID_OPTION_VALUE")):
+        return None
+    return InputError(
+        f"there is no state of quantiles(...) in {checkpoint!r} (operator {operator}); pass the 'checkpointLocation' "
+        f"of a stream that has finished a micro-batch. Spark says: {reason}"
+    )
 
 
 @dataclass(frozen=True)
@@ -136,5 +156,8 @@ def _with_columns(events: DataFrame, columns: dict[str, Column]) -> DataFrame:
 
 
 def _cannot(argument: str, column: Column, error: AnalysisException) -> str:
-    reason = str(error).strip().partition("\n")[0].rstrip(";")
-    return f"{argument}={column!r} cannot be computed from the events: {reason}"
+    return f"{argument}={column!r} cannot be computed from the events: {_first_line(error)}"
+
+
+def _first_line(error: PySparkException) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(";")

@@ -11,8 +11,10 @@ A summary belongs to the query that wrote it, so every function takes both colum
 on Arrow.
 """
 
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, SparkSession
@@ -84,9 +86,14 @@ def _col(column: Any) -> Column:
 
 
 def _lit(number: Any) -> Column:
-    if not isinstance(number, Column) and (isinstance(number, bool) or not isinstance(number, int | float)):
+    if isinstance(number, Column):
+        return number
+    if isinstance(number, bool) or not isinstance(number, int | float | Decimal | np.integer | np.floating):
         raise InputError(f"{number!r} must be a number, such as 0.99, or a Column")
-    return number if isinstance(number, Column) else lit(number)
+    try:
+        return lit(float(number))
+    except OverflowError:
+        raise InputError(f"{number!r} must be a number that fits into a double") from None
 
 
 # -- on workers --------------------------------------------------------------------------------------------------------

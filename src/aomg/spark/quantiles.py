@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from aomg.errors import InputError
 from aomg.query import Query
 from aomg.spark import settings
-from aomg.spark.arguments import ColumnOrName, ColumnsOrNames, refuse_no_time
+from aomg.spark.arguments import ColumnOrName, ColumnsOrNames, refuse_no_clock
 from aomg.spark.flat import checked_flat, flat_windows
 from aomg.spark.intake import Source, batch_columns, source_of
 from aomg.spark.keys import shard_ids
@@ -87,7 +87,7 @@ def quantiles(
     flat = checked_flat(flat)
     source = source_of(events, query, value, time, by, weight)
     policy = TimePolicy.of(query, clock, max_clock_skew, time_by)
-    refuse_no_time(events.sparkSession, clock)
+    refuse_no_clock(events, clock)
     windows = _plan(source, SparkAnswer.of(query, source.keys, source.time_type), shards, policy, warm)
     return flat_windows(windows, query) if flat else windows
 
@@ -112,7 +112,7 @@ def summaries(
     """
     source = source_of(events, query, value, time, by, weight)
     policy = TimePolicy.of(query, clock, max_clock_skew, time_by)
-    refuse_no_time(events.sparkSession, clock)
+    refuse_no_clock(events, clock)
     return _plan(source, SparkAnswer.of(query, source.keys, source.time_type, summaries=True), shards, policy)
 
 

@@ -4,7 +4,6 @@ A stream has one clock, the latest event time, which only moves forward. The wat
 lateness: it closes sub-windows, and events of closed sub-windows are late.
 """
 
-import math
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Literal, get_args
@@ -27,6 +26,7 @@ Mask = npt.NDArray[np.bool_]
 
 _FUTURE = (1 << 63) - 1  # the time of an event that is too far beyond the clock
 _PROCESSING = "processing"
+_LAST_SECOND = 253_402_300_800  # the year 10000
 _CLOCKS = (str, Column, date, np.datetime64, int, float)
 
 
@@ -97,9 +97,15 @@ class TimePolicy:
 def _check_clock(clock: Any) -> None:
     """Refuse what cannot be a clock. Spark parses a text as a timestamp later, so only misspelling is found here."""
     misspelt = isinstance(clock, str) and clock != _PROCESSING and nearest(clock, [_PROCESSING]) is not None
-    endless = isinstance(clock, float) and not math.isfinite(clock)
-    if misspelt or endless or isinstance(clock, bool) or not isinstance(clock, _CLOCKS):
+    if misspelt or _is_no_time(clock) or isinstance(clock, bool) or not isinstance(clock, _CLOCKS):
         raise InputError(f"clock={clock!r} must be {_PROCESSING!r}, a Column of timestamps, a datetime or None")
+
+
+def _is_no_time(clock: Any) -> bool:
+    """Whether a number is too large for a time, or a time is NaT."""
+    if isinstance(clock, int | float):
+        return not abs(clock) < _LAST_SECOND
+    return isinstance(clock, date | np.datetime64) and bool(clock != clock)
 
 
 def _now(clock: Any) -> Column:

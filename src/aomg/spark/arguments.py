@@ -12,6 +12,7 @@ from pyspark.sql import types as t
 
 from aomg.errors import InputError
 from aomg.query import Query
+from aomg.spark.settings import is_connect
 
 ColumnOrName = Column | str
 ColumnsOrNames = Sequence[ColumnOrName] | ColumnOrName | None
@@ -39,7 +40,7 @@ def refuse_others(frame: Any, query: Any, argument: str = "the first argument") 
 
 def refuse_no_session(spark: Any) -> None:
     """Raise InputError if this is not a Spark session."""
-    if not isinstance(spark, SparkSession):
+    if not isinstance(spark, SparkSession) and not (is_connect(spark) and hasattr(spark, "udf")):
         raise InputError(
             f"the first argument must be a SparkSession, not {type(spark).__name__}; pass aomg.spark.session(), or "
             "events.sparkSession"

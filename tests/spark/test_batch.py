@@ -315,17 +315,6 @@ def test_an_invalid_call_is_refused_at_once_with_what_to_do(spark, change, argum
         quantiles(events, **arguments)
 
 
-def test_columns_and_frames_of_other_kinds_are_refused_with_what_to_write(spark):
-    events, query = frame(spark, tick(0)), Query(*WINDOW)
-    for arguments in ({"value": events.v, "time": "ts"}, {"value": "v", "time": events.ts}):
-        with pytest.raises(InputError, match="must be the name of a column, such as"):
-            quantiles(events, query, **arguments)
-    with pytest.raises(InputError, match="by must be the name of a column, such as by='podset'"):
-        quantiles(events, query, value="v", time="ts", by=events.k)
-    with pytest.raises(InputError, match="must be a Spark DataFrame, not Table; spark"):
-        quantiles(tick(0), query, value="v", time="ts")
-
-
 def test_a_clock_skew_that_is_no_duration_is_refused_in_a_batch_too(spark):
     with pytest.raises(QueryError, match="max_clock_skew: 10 has no unit"):
         quantiles(frame(spark, tick(0)), Query(*WINDOW), value="v", time="ts", max_clock_skew=10)

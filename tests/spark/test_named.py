@@ -242,6 +242,7 @@ def test_counted_windows_and_keys_of_any_type(spark):
         ({"a": MINUTES}, "query 'a' must be a QueryColumns, not Query"),
         ({str(i): QUERIES["all"] for i in range(61)}, "there are 61 queries, but a stream has room for 60"),
         ({"a": QueryColumns(MINUTES, "u")}, "there is no column 'u'"),
+        ({"a": QueryColumns(MINUTES, "v", 7)}, "by"),
     ],
 )
 def test_wrong_queries_are_refused(spark, queries, message):

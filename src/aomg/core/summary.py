@@ -63,6 +63,9 @@ from aomg.core.kernels.registers import HEAD_COUNT, HEAD_FINE, HEAD_MAXIMUM, HEA
 from aomg.core.kernels.soundness import summary_is_sound
 from aomg.errors import StateError
 
+NO_SUB_WINDOW = (1 << 61) - 1
+"""The number of a summary that is the sum of several sub-windows."""
+
 Integers = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
 
@@ -87,6 +90,11 @@ def heads_of(offsets: Integers, data: npt.NDArray[np.uint8]) -> SummaryHeads:
     counts = np.where(counts & LISTED, counts & LIST_COUNT_MASK, counts)
     minima = words[starts + HEAD_MINIMUM].view(np.float64)
     return SummaryHeads(words[starts + HEAD_NUMBER], counts, minima, words[maxima].view(np.float64))
+
+
+def with_number(summary: bytes, number: int) -> bytes:
+    """Return a summary as that of another sub-window."""
+    return number.to_bytes(8, "little", signed=True) + summary[8:]
 
 
 def events_of(summary: bytes) -> int:

@@ -2,10 +2,12 @@
 
 try:
     from aomg.spark.accounts import accounts, named_accounts, open_end
+    from aomg.spark.functions import register
     from aomg.spark.named import QueryColumns, named_quantiles
     from aomg.spark.parquet_files import ParquetFiles
     from aomg.spark.quantiles import quantiles, summaries, windows
     from aomg.spark.session import session
+    from aomg.spark.worker_errors import cause
 except ImportError:
     from aomg.spark.versions import check_pyspark
 
@@ -18,10 +20,12 @@ __all__ = [
     "ParquetFiles",
     "QueryColumns",
     "accounts",
+    "cause",
     "named_accounts",
     "named_quantiles",
     "open_end",
     "quantiles",
+    "register",
     "session",
     "summaries",
     "windows",

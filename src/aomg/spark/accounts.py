@@ -1,7 +1,9 @@
 """Reads a stream's checkpoint: what became of every event, and the results of windows that were still open."""
 
 import atexit
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cache, reduce
 from pathlib import Path
@@ -15,20 +17,23 @@ from pyspark.sql import functions as f
 
 from aomg.errors import InputError
 from aomg.query import Query
+from aomg.spark.arguments import checked_checkpoint, checked_operator, no_state, refuse_no_session, refuse_others
+from aomg.spark.flat import flat_windows, has_flat_windows
 from aomg.spark.level2 import SparkAnswer
 from aomg.spark.parcels import batches_of, by_shard, parcel_columns
 from aomg.spark.stream.summaries import summaries_of
 from aomg.spark.versions import check_version
 from aomg.spark.worker import prepare_worker
+from aomg.spark.worker_errors import message_first
 from aomg.tables.accounts import Accounts
-from aomg.tables.columns import FIXED, names_of
+from aomg.tables.columns import all_flat_names_of, names_of
 from aomg.tables.level2 import slide
 from aomg.tables.rows import NEVER, unpack
 
 _COUNTS = tuple(field.name for field in fields(Accounts))
 
 
-def accounts(spark: SparkSession, checkpoint: str, operator: int = 0) -> Accounts:
+def accounts(spark: SparkSession, checkpoint: str | os.PathLike[str], operator: int = 0) -> Accounts:
     """Count what became of the events of the stream with this checkpoint. Runs a small Spark job.
 
     The counts are up to the last micro-batch that was committed.
@@ -45,13 +50,16 @@ def accounts(spark: SparkSession, checkpoint: str, operator: int = 0) -> Account
     return next(iter(counts.values()), Accounts())
 
 
-def named_accounts(spark: SparkSession, checkpoint: str, operator: int = 0) -> dict[str, Accounts]:
+def named_accounts(spark: SparkSession, checkpoint: str | os.PathLike[str], operator: int = 0) -> dict[str, Accounts]:
     """Count what became of the events of each query of `named_quantiles`. Every query counts all events.
 
     The arguments are those of `accounts`.
     """
+    refuse_no_session(spark)
+    checkpoint, operator = checked_checkpoint(checkpoint), checked_operator(operator)
     sums = [f.sum(name).alias(name) for name in _COUNTS]
-    rows = _ledgers(spark, checkpoint, operator).groupBy("name").agg(*sums).orderBy("name").collect()
+    with _explained(checkpoint, operator):
+        rows = _ledgers(spark, checkpoint, operator).groupBy("name").agg(*sums).orderBy("name").collect()
     return {row["name"]: Accounts(*(int(row[name]) for name in _COUNTS)) for row in rows}
 
 
@@ -66,32 +74,36 @@ def _ledgers(spark: SparkSession, checkpoint: str, operator: int = 0) -> DataFra
         return _state(spark, checkpoint, "ledger", operator).select(shard, "value.*", f.lit("").alias("name"))
 
 
+@contextmanager
+def _explained(checkpoint: str, operator: int) -> Iterator[None]:
+    """Raise InputError if a checkpoint has no state of ours."""
+    try:
+        yield
+    except PySparkException as error:
+        raise no_state(checkpoint, operator, error) or error from None
+
+
 def _latest(spark: SparkSession, checkpoint: str) -> int:
     """The latest sub-window of any event."""
     latest = f.coalesce(f.max("latest"), f.lit(NEVER))
-    return int(_ledgers(spark, checkpoint).agg(latest).collect()[0][0])
+    with _explained(checkpoint, 0):
+        return int(_ledgers(spark, checkpoint).agg(latest).collect()[0][0])
 
 
-def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
+def open_end(windows: DataFrame, query: Query, checkpoint: str | os.PathLike[str]) -> DataFrame:
     """Compute the windows that a stream had not closed when it stopped: the rows that a batch has and the stream lacks.
 
     Meant for a stream that has ended. A stream that continues emits these windows again, with the events that arrive
     later. The checkpoint is only read.
 
     windows
-        The streaming DataFrame that `quantiles` returned; only its session and its columns are used.
+        The streaming DataFrame that `quantiles` returned, flat or not; only its session and its columns are used.
     checkpoint
         The stream's checkpoint directory.
     """
-    names = windows.columns
-    if names[-len(names_of(query)) :] != names_of(query):
-        raise InputError(
-            f"the first argument must be what quantiles(...) returned for this query, with the columns "
-            f"{', '.join(names_of(query))}"
-        )
-    keys = tuple(windows.schema[name] for name in names[: names.index(FIXED[0])])
-    answer = SparkAnswer.of(query, keys, windows.schema["window"].dataType["start"].dataType)  # type: ignore[index]
-    spark = windows.sparkSession
+    refuse_others(windows, query)
+    checkpoint, spark = checked_checkpoint(checkpoint), windows.sparkSession
+    answer, flat = _answer_of(windows, query)
     end = _latest(spark, checkpoint) + 1
     contents = [
         _state(spark, checkpoint, name).select(
@@ -104,7 +116,22 @@ def open_end(windows: DataFrame, query: Query, checkpoint: str) -> DataFrame:
     closed_to = f.coalesce(f.col("closed_to"), f.lit(NEVER))
     parcels = tables.select(*parcel_columns(shard=f.col("shard"), latest=closed_to, content=f.col("content")))
     gathered = parcels.repartition("shard").sortWithinPartitions("shard")
-    return gathered.mapInArrow(_OpenEnd(answer, end), answer.schema)
+    results = gathered.mapInArrow(_OpenEnd(answer, end), answer.schema)
+    return flat_windows(results, query) if flat else results
+
+
+def _answer_of(windows: DataFrame, query: Query) -> tuple[SparkAnswer, bool]:
+    """What the query emits in windows with these columns, and whether they are flat."""
+    names, flat = windows.columns, has_flat_windows(windows)
+    expected = all_flat_names_of(query) if flat else names_of(query)
+    if names[-len(expected) :] != expected:
+        raise InputError(
+            f"the first argument must be what quantiles(...) returned for this query, with the columns "
+            f"{', '.join(expected)}"
+        )
+    keys = tuple(windows.schema[name] for name in names[: -len(expected)])
+    window = windows.schema[expected[0]].dataType
+    return SparkAnswer.of(query, keys, window if flat else window["start"].dataType), flat  # type: ignore[index]
 
 
 @dataclass(frozen=True)
@@ -114,6 +141,7 @@ class _OpenEnd:
     answer: SparkAnswer
     end: int
 
+    @message_first
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Parcels of open and live rows in, results out."""
         prepare_worker(self.answer.query)

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from aomg.spark.intake import quoted
+from aomg.spark.arguments import quoted
 from aomg.spark.level1 import Level1
 from aomg.spark.parcels import PARCELS
 from aomg.spark.parquet_files import FileSizes, ParquetFiles, arrow_type

@@ -4,7 +4,7 @@ Nothing is counted here, and no event is dropped: events without a finite value,
 pass, so that Level 1 can count them.
 """
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from pyspark.sql import types as t
 from aomg.core.weights import LARGEST_WEIGHT, refuse_weights
 from aomg.errors import InputError
 from aomg.query import Query
+from aomg.spark.arguments import NamedColumns, quoted, refuse_others
 from aomg.spark.parquet_files import ParquetFiles
 from aomg.suggestions import did_you_mean
 from aomg.tables.events import names_in, refuse_no_name
@@ -44,35 +45,11 @@ class Source:
         return [key.name for key in self.keys]
 
 
-def quoted(name: str) -> Column:
-    """The column of exactly this name, dots and backticks included."""
-    return f.col("`" + name.replace("`", "``") + "`")
-
-
-def refuse_others(frame: Any, query: Any, kinds: tuple[type, ...] = (DataFrame,)) -> None:
-    """Refuse a first argument that is of no kind that is taken, and a second one that is not a Query."""
-    if not isinstance(frame, kinds):
-        raise InputError(
-            f"the first argument must be a Spark DataFrame, not {type(frame).__name__}; "
-            "spark.createDataFrame(...) converts a table of pandas or Arrow"
-        )
-    if not isinstance(query, Query):
-        raise InputError(
-            f"the second argument must be an aomg.Query, not {type(query).__name__}; "
-            "for example aomg.Query('1 hour', '1 minute')"
-        )
-
-
 def source_of(
-    events: DataFrame | ParquetFiles,
-    query: Query,
-    value: str,
-    time: str,
-    by: Sequence[str] | str | None,
-    weight: str | None = None,
+    events: DataFrame | ParquetFiles, query: Query, value: Any, time: Any, by: Any, weight: Any = None
 ) -> Source:
-    """Check that the columns exist and that their types can be used."""
-    refuse_others(events, query, (DataFrame, ParquetFiles))
+    """Check that the columns exist and that their types can be used. Columns are computed first, by Spark."""
+    refuse_others(events, query, kinds=(DataFrame, ParquetFiles))
     try:
         return _checked(events, query, value, time, by, weight)
     except InputError as error:
@@ -81,26 +58,25 @@ def source_of(
         raise
 
 
-def _checked(
-    events: DataFrame | ParquetFiles,
-    query: Query,
-    value: str,
-    time: str,
-    by: Sequence[str] | str | None,
-    weight: str | None,
-) -> Source:
-    names = names_in(by)
+def _checked(events: DataFrame | ParquetFiles, query: Query, value: Any, time: Any, by: Any, weight: Any) -> Source:
+    named = NamedColumns.of(events, value, time, by, weight)
+    events, value, time, weight = named.events, named.value, named.time, named.weight
+    names = names_in(named.by)
     refuse_no_name("value", value)
     refuse_no_name("time", time)
     if weight is not None:
         refuse_no_name("weight", weight)
         refuse_weights(query)
     fields = {field.name: field for field in events.schema.fields}
+    columns = Counter(events.columns)
     for name in [value, time, *names, *([] if weight is None else [weight])]:
         if name not in fields:
             raise InputError(
                 f"there is no column {name!r}; the events have {', '.join(fields)}{did_you_mean(name, fields)}"
+                + (f"; for a field of a struct write f.col({name!r})" if name.partition(".")[0] in fields else "")
             )
+        if columns[name] > 1:
+            raise InputError(f"the events have {columns[name]} columns of the name {name!r}; rename or drop the others")
     value_type, time_type = fields[value].dataType, fields[time].dataType
     if not isinstance(value_type, _NUMBERS):
         raise InputError(

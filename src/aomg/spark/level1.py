@@ -18,6 +18,7 @@ from aomg.spark.parcels import NOTICE, Parcel, pack_by_shard
 from aomg.spark.refused import RefusedSamples
 from aomg.spark.time_policy import TimePolicy, all_of
 from aomg.spark.worker import prepare_worker
+from aomg.spark.worker_errors import message_first
 from aomg.tables.keys import key_ids
 from aomg.tables.level1 import filled, tally_events
 from aomg.tables.rows import NEVER
@@ -68,6 +69,7 @@ class Level1:
         """Tally a partition: record batches of `aomg.spark.intake.ScanColumns` in, parcels out."""
         return self.tally(tables_of(batches, _EVENTS))
 
+    @message_first
     def tally(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Tally the tables of a partition; parcels out."""
         prepare_worker(*(scanned.query for scanned in self.queries))

@@ -10,6 +10,7 @@ from aomg.query import Query
 from aomg.spark.columns import arrow_time, result_schema, summary_schema
 from aomg.spark.parcels import batches_of, by_epoch, by_shard
 from aomg.spark.worker import prepare_worker
+from aomg.spark.worker_errors import message_first
 from aomg.tables.level2 import Answer, Shard
 
 
@@ -47,6 +48,7 @@ class Level2:
     answers: tuple[Answer, ...]
     epochs: tuple[int, ...]
 
+    @message_first
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Parcels in, output rows out."""
         prepare_worker(*(answer.query for answer in self.answers))

@@ -11,6 +11,7 @@ from pyspark.sql import types as t
 
 from aomg.errors import InputError
 from aomg.query import Query
+from aomg.spark.arguments import refuse_no_clock
 from aomg.spark.columns import arrow_time, long_schema
 from aomg.spark.intake import Source, source_of
 from aomg.spark.parquet_files import ParquetFiles
@@ -18,6 +19,7 @@ from aomg.spark.scan import SHARDS, LongRows, PlannedQuery, scanned
 from aomg.spark.scan_columns import NO_MARKS, Marks
 from aomg.spark.stream.tables import SLOTS
 from aomg.spark.time_policy import TimeBy, TimePolicy
+from aomg.tables.events import names_in
 from aomg.tables.long import LongAnswer
 
 
@@ -91,6 +93,8 @@ class NamedPlan:
     ) -> "NamedPlan":
         """Check the queries. With `one_watermark`, the longest lateness of all applies to each."""
         _refuse_names(queries)
+        if isinstance(time, Column):
+            raise InputError("time must be the name of a column; compute it with events.withColumn(...)")
         sources = {
             name: source_of(events, one.query, one.value, time, one.by, one.weight) for name, one in queries.items()
         }
@@ -98,6 +102,7 @@ class NamedPlan:
         policies = {
             name: TimePolicy.of(one.query, clock, max_clock_skew, time_by, longest) for name, one in queries.items()
         }
+        refuse_no_clock(events, clock)
         keys = {key.name: key for source in sources.values() for key in source.keys}
         return cls(sources, policies, tuple(keys.values()))
 
@@ -157,5 +162,7 @@ def _refuse_names(queries: Any) -> None:
             raise InputError(f"the name of a query must be a text that is not empty, not {name!r}")
         if not isinstance(one, QueryColumns):
             raise InputError(f"query {name!r} must be a QueryColumns, not {type(one).__name__}")
+        if any(isinstance(part, Column) for part in (one.value, one.weight, *names_in(one.by))):
+            raise InputError(f"query {name!r} has a Column; name columns, and compute them with events.withColumn(...)")
     if len(queries) > SLOTS:
         raise InputError(f"there are {len(queries)} queries, but a stream has room for {SLOTS}; use several streams")

@@ -9,6 +9,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from aomg.query import Query
+from aomg.spark.arguments import ColumnOrName, ColumnsOrNames, refuse_no_clock
+from aomg.spark.flat import checked_flat, flat_windows
 from aomg.spark.intake import source_of
 from aomg.spark.keys import shard_ids
 from aomg.spark.level2 import SparkAnswer
@@ -22,15 +24,16 @@ def quantiles(
     events: DataFrame | ParquetFiles,
     query: Query,
     *,
-    value: str,
-    time: str,
-    by: Sequence[str] | str | None = None,
-    weight: str | None = None,
+    value: ColumnOrName,
+    time: ColumnOrName,
+    by: ColumnsOrNames = None,
+    weight: ColumnOrName | None = None,
     shards: int = SHARDS,
     clock: Any = "processing",
     max_clock_skew: Any = "1 hour",
     time_by: TimeBy = "values",
     warm: DataFrame | None = None,
+    flat: bool = False,
 ) -> DataFrame:
     """Compute the quantiles of each key's windows, each with its guaranteed interval: one row for each key and window.
 
@@ -42,6 +45,9 @@ def quantiles(
         windows up to the sub-window of the latest event. A stream (output mode append) emits a window when the
         watermark, which is the latest time minus the query's lateness, passes the window's end: for all keys, in the
         micro-batch that has this time.
+    value, time, by, weight
+        Names of columns, or Columns, such as `f.col("rtt_ns") / 1000`. A Column in `by` has the name that `select`
+        gives it, so give an expression an alias.
     value
         The column of values: any type of number; decimals of at most 15 digits. Events with a null or non-finite value
         are refused and counted.
@@ -49,7 +55,7 @@ def quantiles(
         The column of times: timestamps, or for windows counted in events integers that number the events of each key.
         Events without a time are refused and counted.
     by
-        The key columns: one name, several, or None.
+        The key columns: one, several, or None.
     weight
         The column that says how many events each row counts as, for rows that were sampled or counted before: whole
         numbers from 0 to 2^31 - 1. Rows with any other weight are refused and counted. A row of weight 0 moves time and
@@ -67,21 +73,27 @@ def quantiles(
         the same micro-batch.
     warm
         Stored summaries to start a new stream with, so that its first windows are full.
+    flat
+        Whether each part of a struct is a column: `window_start`, `window_end`, `p99`, `p99_low`, `p99_high`,
+        `p99_method`, `below_500`, `below_500_low` ... as in `aomg.flat_table`. Suits `toPandas()`.
     """
+    flat = checked_flat(flat)
     source = source_of(events, query, value, time, by, weight)
     policy = TimePolicy.of(query, clock, max_clock_skew, time_by)
+    refuse_no_clock(source.events, clock)
     answer = SparkAnswer.of(query, source.keys, source.time_type)
-    return scanned([PlannedQuery(source, answer, policy)], answer.schema, shards, warm=warm)
+    windows = scanned([PlannedQuery(source, answer, policy)], answer.schema, shards, warm=warm)
+    return flat_windows(windows, query) if flat else windows
 
 
 def summaries(
     events: DataFrame | ParquetFiles,
     query: Query,
     *,
-    value: str,
-    time: str,
-    by: Sequence[str] | str | None = None,
-    weight: str | None = None,
+    value: ColumnOrName,
+    time: ColumnOrName,
+    by: ColumnsOrNames = None,
+    weight: ColumnOrName | None = None,
     shards: int = SHARDS,
     clock: Any = "processing",
     max_clock_skew: Any = "1 hour",
@@ -94,12 +106,18 @@ def summaries(
     """
     source = source_of(events, query, value, time, by, weight)
     policy = TimePolicy.of(query, clock, max_clock_skew, time_by)
+    refuse_no_clock(source.events, clock)
     answer = SparkAnswer.of(query, source.keys, source.time_type, summaries=True)
     return scanned([PlannedQuery(source, answer, policy)], answer.schema, shards)
 
 
 def windows(
-    summaries: DataFrame, query: Query, *, by: Sequence[str] | str | None = None, shards: int = SHARDS
+    summaries: DataFrame,
+    query: Query,
+    *,
+    by: Sequence[str] | str | None = None,
+    shards: int = SHARDS,
+    flat: bool = False,
 ) -> DataFrame:
     """Compute results from stored summaries: the rows that `quantiles` computes from the events.
 
@@ -107,14 +125,16 @@ def windows(
         May differ from the query that wrote the summaries in its size (any multiple of the period), in its quantiles,
         and in having fewer thresholds. Other quantiles keep the guarantee; their intervals may be wider. Summaries of
         more than three digits, of raw values or with few-k lists answer other quantiles and roll-ups at three digits:
-        `query.replace(digits=3, few_k=None)`. A query that has these itself is compared with those that wrote the
-        summaries, which reads their column `query`; one that they cannot answer is refused here.
+        `query.replace(digits=3, few_k=None)`. A query that the summaries cannot answer is refused here. To know, the
+        column `query` of one summary is read; of all of them, if the query has more digits, raw values or few-k lists.
     by
         The key columns: all of the summaries' (None), or fewer, which rolls the summaries up.
-    shards
+    shards, flat
         As for `quantiles`.
     """
+    flat = checked_flat(flat)
     stored, shards = StoredSummaries.of(summaries, query, by), checked_shards(shards)
     epoch = epoch_of(query)
     answer = SparkAnswer.of(query, stored.keys, stored.time_type)
-    return answered(stored.parcels(shard_ids(shards), epoch), [answer], [epoch], answer.schema, shards)
+    answers = answered(stored.parcels(shard_ids(shards), epoch), [answer], [epoch], answer.schema, shards)
+    return flat_windows(answers, query) if flat else answers

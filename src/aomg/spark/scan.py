@@ -92,7 +92,7 @@ def scanned(
 
 def _warm(summaries: DataFrame, query: PlannedQuery, shards: int) -> DataFrame:
     """The state of a stream that starts with these summaries."""
-    stored = StoredSummaries.of(summaries, query.answer.query, query.source.by)
+    stored = StoredSummaries.of(summaries, query.answer.query, query.source.by, "warm")
     parcels = stored.parcels(shard_ids(shards), _ONE_EPOCH)
     return warm_state(_gathered(parcels, shards), query.answer)
 

@@ -8,7 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from aomg.spark.intake import Source, is_weight, key_column, microseconds_of, quoted, value_column
+from aomg.spark.arguments import quoted
+from aomg.spark.intake import Source, is_weight, key_column, microseconds_of, value_column
 from aomg.spark.level1 import ScannedQuery
 from aomg.spark.parquet_files import ParquetFiles
 from aomg.spark.time_policy import TimePolicy

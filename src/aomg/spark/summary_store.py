@@ -9,19 +9,20 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from aomg.core.keyed import SUMMARY as SUMMARY_KIND
-from aomg.core.layout import keeps_fine
-from aomg.core.recast import refuse_conversion, refuse_unlike
-from aomg.errors import InputError
+from aomg.core.recast import refuse_conversion
 from aomg.query import Query
-from aomg.spark.intake import microseconds_of, quoted, refuse_others
+from aomg.spark.arguments import quoted, refuse_others
+from aomg.spark.intake import microseconds_of
 from aomg.spark.parcels import NOTICE, PARCELS, Parcel, pack_by_shard
+from aomg.spark.summary_check import refuse_unanswerable, time_type_of
 from aomg.spark.versions import check_version
+from aomg.spark.worker_errors import message_first
 from aomg.tables.checksums import COLUMNS, verified
 from aomg.tables.columns import SUMMARY
 from aomg.tables.keys import key_ids
 from aomg.tables.rows import NEVER, content_table
 from aomg.tables.source import tables_of
-from aomg.tables.stored import chosen_keys, refuse_no_summaries, refuse_other_windows
+from aomg.tables.stored import chosen_keys, refuse_other_windows
 
 _SUMMARIES = 1 << 16  # packed together
 
@@ -36,33 +37,25 @@ class StoredSummaries:
     time_type: t.DataType
 
     @classmethod
-    def of(cls, summaries: DataFrame, query: Query, by: Sequence[str] | str | None) -> "StoredSummaries":
+    def of(
+        cls, summaries: DataFrame, query: Query, by: Sequence[str] | str | None, argument: str = "the first argument"
+    ) -> "StoredSummaries":
         """Check that these are summaries, have the key columns, and can answer the query.
 
-        Reads which queries wrote them if the query has a fine part, because those summaries cannot be converted.
+        Reads the text of the query that wrote them (aomg.spark.summary_check).
         """
-        refuse_others(summaries, query)
+        refuse_others(summaries, query, argument)
         check_version(summaries.sparkSession)
-        if summaries.isStreaming:
-            raise InputError(
-                "stored summaries must be a batch DataFrame (spark.read), not a stream; for a stream of events use "
-                "quantiles(...)"
-            )
-        refuse_no_summaries(summaries.columns, "aomg.spark.summaries(...)")
+        time_type = time_type_of(summaries)
         fields = {field.name: field for field in summaries.schema.fields}
         keys = [name for name in fields if name not in SUMMARY]
         names = chosen_keys(keys, by)
-        time_type = fields["sub_window"].dataType["start"].dataType  # type: ignore[index]
         refuse_other_windows(isinstance(time_type, t.IntegralType), query)
         spans = [microseconds_of(f.col(f"sub_window.{end}"), time_type).alias(end) for end in ("start", "end")]
         dropped = [name for name in keys if name not in names]
         if dropped:
             refuse_conversion(query)
-        if keeps_fine(query):
-            for row in summaries.select("query").distinct().collect():
-                stored = Query.parse(row.query)
-                refuse_unlike(stored, query)
-                refuse_conversion(query, stored)
+        refuse_unanswerable(summaries, query)
         columns = summaries.select(
             *(quoted(name).alias(f"by{i}") for i, name in enumerate(names)),
             *(quoted(name).alias(f"dropped{i}") for i, name in enumerate(dropped)),
@@ -90,6 +83,7 @@ class _SummaryParcels:
     by: tuple[str, ...]
     dropped: tuple[str, ...]
 
+    @message_first
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack a partition."""
         latest = NEVER

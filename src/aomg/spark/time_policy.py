@@ -26,6 +26,7 @@ Mask = npt.NDArray[np.bool_]
 
 _FUTURE = (1 << 63) - 1  # the time of an event that is too far beyond the clock
 _PROCESSING = "processing"
+_LAST_SECOND = 253_402_300_800  # the year 10000
 _CLOCKS = (str, Column, date, np.datetime64, int, float)
 
 
@@ -55,7 +56,7 @@ class TimePolicy:
     ) -> "TimePolicy":
         """Validate the public arguments. `lateness` replaces the query's, in microseconds."""
         lateness = query.lateness if lateness is None else lateness
-        if time_by not in get_args(TimeBy):
+        if not isinstance(time_by, str) or time_by not in get_args(TimeBy):
             raise InputError(f"time_by={time_by!r} must be {' or '.join(map(repr, get_args(TimeBy)))}")
         if query.counted or clock is None:
             return cls(None, 0, time_by, lateness, query.period)
@@ -126,8 +127,15 @@ def all_of(*masks: Mask | None) -> Mask | None:
 def _check_clock(clock: Any) -> None:
     """Refuse what cannot be a clock. Spark parses a text as a timestamp later, so only misspelling is found here."""
     misspelt = isinstance(clock, str) and clock != _PROCESSING and nearest(clock, [_PROCESSING]) is not None
-    if misspelt or isinstance(clock, bool) or not isinstance(clock, _CLOCKS):
+    if misspelt or _is_no_time(clock) or isinstance(clock, bool) or not isinstance(clock, _CLOCKS):
         raise InputError(f"clock={clock!r} must be {_PROCESSING!r}, a Column of timestamps, a datetime or None")
+
+
+def _is_no_time(clock: Any) -> bool:
+    """Whether a number is too large for a time, or a time is NaT."""
+    if isinstance(clock, int | float):
+        return not abs(clock) < _LAST_SECOND
+    return isinstance(clock, date | np.datetime64) and bool(clock != clock)
 
 
 def _now(clock: Any) -> Column:

@@ -17,6 +17,7 @@
 ``quantiles``   a batch: `quantiles`, `summaries`, and `windows` from stored summaries
 ``keyed``       push by push: `KeyedOperator`
 ``columns``     the columns of results and of summaries
+``summary_answers`` quantiles, shares and sums of single stored summaries
 ``rows``        content tables: tallies and summaries with their keys
 """
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from aomg.core.checksums import with_checksums, without_checksums
-from aomg.core.summary import LEAST_BYTES, heads_of
+from aomg.core.summary import LEAST_BYTES, NO_SUB_WINDOW, heads_of
 from aomg.errors import InputError, QueryError, StateError
 from aomg.query import Query
 from aomg.tables.rows import binary_array, binary_buffers
@@ -56,6 +56,12 @@ def verified(table: pa.Table, keys: Mapping[str, pa.ChunkedArray]) -> tuple[Inte
         raise _damage(table, int(short[0]), keys, writers[writer[short[0]]], "it is too short")
     periods = np.array([_period(text) for text in writers], np.int64)[writer] if writers else np.empty(0, np.int64)
     heads = heads_of(offsets, data)
+    summed = np.flatnonzero(heads.numbers == NO_SUB_WINDOW)
+    if summed.size:
+        raise StateError(
+            "a stored summary is the sum of several sub-windows, which windows(...) cannot divide again; merge only "
+            "summaries of the same sub-window, or use aomg_quantile(summary, query, 0.99) on it"
+        )
     disagrees = {
         "sub_window": (columns["start"] // periods != heads.numbers)
         | (columns["start"] % periods != 0)

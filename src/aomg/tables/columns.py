@@ -58,6 +58,13 @@ def flat_names_of(query: Query) -> list[str]:
     return names + [flat_name(threshold_name(limit), part) for limit in query.thresholds for part in ESTIMATE]
 
 
+def all_flat_names_of(query: Query) -> list[str]:
+    """Every column of a flat table of results but the by columns, in their order."""
+    parts = flat_names_of(query)
+    spans = len(SPAN)
+    return [*parts[:spans], *FIXED[1:], *parts[spans:]]
+
+
 def flat_name(name: str, part: str) -> str:
     """The column of one part of a struct column in a flat table."""
     return name if part == "value" else f"{name}_{part}"

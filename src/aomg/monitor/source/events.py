@@ -20,7 +20,8 @@ from aomg.monitor.config.model import Config, KafkaConfig, QueryConfig, SourceCo
 from aomg.monitor.config.secret import revealed
 from aomg.monitor.source.long_lines import MAX_LENGTH, reason_of
 from aomg.monitor.source.times import time_of_event
-from aomg.spark.intake import is_weight, quoted
+from aomg.spark.arguments import quoted
+from aomg.spark.intake import is_weight
 from aomg.spark.refused import refused_row
 from aomg.spark.scan_columns import Marks
 

@@ -9,7 +9,7 @@ from pyspark.sql import types as t
 
 from aomg.monitor.config.model import SourceConfig
 from aomg.monitor.errors import ConfigError
-from aomg.spark.intake import quoted
+from aomg.spark.arguments import quoted
 
 _MICROSECONDS = {"epoch_s": 1_000_000, "epoch_ms": 1_000, "epoch_us": 1}
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)

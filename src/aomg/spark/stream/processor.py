@@ -33,6 +33,7 @@ from aomg.spark.stream.summaries import LiveSummaries, maps_of
 from aomg.spark.stream.tables import SLOTS, SlotTables, StateMap
 from aomg.spark.time_policy import TimePolicy
 from aomg.spark.worker import prepare_worker
+from aomg.spark.worker_errors import message_first
 from aomg.stateful_operator import ShardOperator, map_state
 from aomg.tables.count_windows import CountWindows, newest_summaries
 from aomg.tables.keyed_windows import keyed_windows
@@ -84,6 +85,7 @@ def warm_state(parcels: DataFrame, answer: Answer) -> DataFrame:
 class _WarmState:
     answer: Answer
 
+    @message_first
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Parcels of summaries in, one parcel of live rows for each shard out."""
         prepare_worker(self.answer.query)
@@ -112,6 +114,7 @@ class ShardProcessor(StatefulProcessor):
     def __init__(self, queries: tuple[StreamedQuery, ...], maps: tuple[str, ...]) -> None:
         self._queries, self._names = queries, maps
 
+    @message_first
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state. Each name costs Spark some milliseconds in every task."""
         prepare_worker(*(query.answer.query for query in self._queries))
@@ -122,12 +125,14 @@ class ShardProcessor(StatefulProcessor):
     def close(self) -> None:
         """Nothing to release."""
 
+    @message_first
     def handleInitialState(self, key: Any, initialState: Row, timerValues: Any) -> None:  # noqa: N802
         """Start with stored summaries; the stream has one query."""
         ledgers = self._read_ledgers()
         self._step(0, ledgers).start(unpack(initialState.content), initialState.latest + 1)
         self._write_ledgers(ledgers)
 
+    @message_first
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802
         """Add the tallies of a micro-batch, count late events, then close every sub-window that has ended."""
         ledgers = self._read_ledgers()

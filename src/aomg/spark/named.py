@@ -19,7 +19,7 @@ from aomg.spark.scan import SHARDS, LongRows, PlannedQuery, scanned
 from aomg.spark.scan_columns import NO_MARKS, Marks
 from aomg.spark.stream.tables import SLOTS
 from aomg.spark.time_policy import TimeBy, TimePolicy
-from aomg.tables.events import names_in
+from aomg.tables.events import names_in, refuse_no_name
 from aomg.tables.long import LongAnswer
 
 
@@ -93,8 +93,7 @@ class NamedPlan:
     ) -> "NamedPlan":
         """Check the queries. With `one_watermark`, the longest lateness of all applies to each."""
         _refuse_names(queries)
-        if isinstance(time, Column):
-            raise InputError("time must be the name of a column; compute it with events.withColumn(...)")
+        refuse_no_name("time", time)
         sources = {
             name: source_of(events, one.query, one.value, time, one.by, one.weight) for name, one in queries.items()
         }
@@ -162,7 +161,12 @@ def _refuse_names(queries: Any) -> None:
             raise InputError(f"the name of a query must be a text that is not empty, not {name!r}")
         if not isinstance(one, QueryColumns):
             raise InputError(f"query {name!r} must be a QueryColumns, not {type(one).__name__}")
-        if any(isinstance(part, Column) for part in (one.value, one.weight, *names_in(one.by))):
-            raise InputError(f"query {name!r} has a Column; name columns, and compute them with events.withColumn(...)")
+        for argument, part in (
+            ("value", one.value),
+            ("weight", one.weight),
+            *(("by", key) for key in names_in(one.by)),
+        ):
+            if part is not None:
+                refuse_no_name(argument, part)
     if len(queries) > SLOTS:
         raise InputError(f"there are {len(queries)} queries, but a stream has room for {SLOTS}; use several streams")

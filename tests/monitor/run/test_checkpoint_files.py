@@ -12,6 +12,7 @@ from aomg.monitor.journal.checkpoint import Checkpoint
 from aomg.monitor.run import state_check
 from aomg.monitor.run.checkpoint_files import files_to_read
 from aomg.monitor.run.checksums import checksums_of
+from aomg.monitor.run.fsck import check_folder
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 BATCHES = 4  # 0 to 3: version 4 of the state is read
@@ -72,17 +73,17 @@ def test_these_files_are_read(folder):
     assert {str(file.relative_to(checkpoint)) for file in files_to_read(Checkpoint(checkpoint))} == READ
 
 
-def test_each_of_them_is_refused_by_name_if_a_bit_flips_and_no_other(folder):
+@pytest.mark.parametrize("lose", [False, True])
+def test_each_of_them_is_refused_by_name_if_a_bit_flips_or_it_is_lost_and_no_other(folder, lose):
     for name in sorted(READ | NOT_READ):
         file = folder / "state/checkpoint" / name
         content = file.read_bytes()
-        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        file.unlink() if lose else file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
         if name in READ:
-            with pytest.raises(
-                StateError,
-                match=f"{file} of Spark's checkpoint is missing or damaged: it differs from the checksums in ",
-            ):
+            damage = f"{file} of Spark's checkpoint is missing or damaged(: it differs .*crc)?; restore"
+            with pytest.raises(StateError, match=damage):
                 started(folder)
+            assert file in [one.file for one in check_folder(folder / "state").findings]
         else:
             started(folder).notifier.close(0)
         file.write_bytes(content)

@@ -3,6 +3,8 @@
 Spark writes checksums beside the files of its checkpoint, and does not compare them when it reads its state. A start
 compares those of the files that Spark is going to read: the newest batches of its logs, and of each part of the state
 the newest snapshot with its tables, and the changes after it. What is older does not matter any more.
+
+Spark removes the checksums of a file before the file. So checksums without their file say that the file was lost.
 """
 
 import re
@@ -15,6 +17,7 @@ from aomg.monitor.journal.checkpoint import Checkpoint
 
 _NUMBER = re.compile(r"(\d+)(\.compact)?")
 _VERSION = re.compile(r"(\d+)(?:_[^.]*)?\.(zip|changelog)")
+_CHECKSUMS = re.compile(r"\.([^.].*)\.crc")
 _TABLES = "SSTs"
 
 
@@ -23,36 +26,42 @@ def files_to_read(checkpoint: Checkpoint) -> Iterator[Path]:
     folder, version = checkpoint.folder, checkpoint.committed + 1
     yield folder / "metadata"
     for name in ("offsets", "commits"):
-        yield from (folder / name / str(number) for number in range(version - 1, checkpoint.planned + 1))
+        yield from (path for path in _files_in(folder / name) if path.name.isdigit() and int(path.name) >= version - 1)
     for log in sorted(folder.glob("sources/*")):
         yield from _newest_of_log(log)
-    for operator in sorted(folder.glob("state/*")):
-        for part in sorted(operator.iterdir()):
+    for operator in sorted(folder.glob("state/*/")):
+        for part in sorted(operator.glob("*/")):
             if part.name.isdigit():
                 for store in (part, *(inside for inside in part.iterdir() if inside.is_dir())):
                     yield from _files_of_store(store, version)
             else:
-                yield from (path for path in sorted(part.rglob("[!.]*")) if path.is_file())
+                yield from (path for folder in (part, *sorted(part.rglob("*/"))) for path in _files_in(folder))
 
 
 def _newest_of_log(log: Path) -> Iterator[Path]:
     """The newest file that lists everything before it, and those after it."""
-    numbers = [(int(match[1]), path) for path in log.iterdir() if (match := _NUMBER.fullmatch(path.name))]
+    numbers = [(int(match[1]), path) for path in _files_in(log) if (match := _NUMBER.fullmatch(path.name))]
     newest = max((number for number, path in numbers if path.suffix == ".compact"), default=0)
     yield from (path for number, path in sorted(numbers) if number >= newest)
 
 
 def _files_of_store(folder: Path, version: int) -> Iterator[Path]:
     """Of a part of the state: the newest snapshot up to a version, its tables, and the changes up to the version."""
-    files = [(int(match[1]), path) for path in folder.iterdir() if (match := _VERSION.fullmatch(path.name))]
+    files = [(int(match[1]), path) for path in _files_in(folder) if (match := _VERSION.fullmatch(path.name))]
     snapshots = [(number, path) for number, path in files if path.suffix == ".zip" and number <= version]
     newest, snapshot = max(snapshots, default=(0, None))
     if snapshot is not None:
         yield snapshot
-        tables = folder / _TABLES
         named = _listed_in(snapshot)
-        yield from (path for path in sorted(tables.glob("*.sst")) if named is None or path.name in named)
+        yield from (path for path in _files_in(folder / _TABLES) if named is None or path.name in named)
     yield from (path for number, path in sorted(files) if path.suffix == ".changelog" and newest < number <= version)
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """The files of a folder, also those of which only the checksums are left."""
+    names = [path.name for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
+    lost = (match[1] for name in names if (match := _CHECKSUMS.fullmatch(name)))
+    return [folder / name for name in sorted({*lost, *(name for name in names if not name.startswith("."))})]
 
 
 def _listed_in(snapshot: Path) -> str | None:

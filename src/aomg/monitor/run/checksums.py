@@ -30,10 +30,13 @@ def damaged_files(folder: Path, most_bytes: float = inf) -> Iterator[Path]:
 
 
 def damaged_among(files: Iterable[Path], most_bytes: float = inf) -> Iterator[Path]:
-    """Find the files that differ from their checksums, among some; reads `most_bytes` at most."""
+    """Find the files that differ from their checksums or are lost, among some; reads `most_bytes` at most."""
     for file in files:
         try:
             stored = file.with_name(f".{file.name}.crc").read_bytes()
+            if not file.exists():
+                yield file
+                continue
             size = file.stat().st_size
             if size <= most_bytes and stored.startswith(_HEAD) and checksums_of(file.read_bytes()) != stored:
                 yield file

@@ -20,7 +20,8 @@ from aomg.monitor.journal.queries import FILE as QUERIES
 from aomg.monitor.journal.queries import queries_problem
 from aomg.monitor.journal.remedies import NEW_FOLDERS, RESTORE_STATE, numbered
 from aomg.monitor.journal.stream import FILE, stored_stream
-from aomg.monitor.run.checksums import damaged_files
+from aomg.monitor.run.checkpoint_files import files_to_read
+from aomg.monitor.run.checksums import damaged_among, damaged_files
 from aomg.monitor.run.lost_entries import take_back
 from aomg.monitor.run.state_check import accept_joined, checkpoint_problems, compare_files, compare_lines, lost_lines
 from aomg.monitor.sinks.quarantine import Quarantine, is_of_others
@@ -184,8 +185,10 @@ class _StateFolder:
         for problem in checkpoint_problems(self._state, journal, self._checkpoint):
             cause, _, remedy = problem.rpartition(": ")
             yield Damage(self._checkpoint.folder, cause, remedy)
-        for file in damaged_files(self._checkpoint.folder):
-            yield Damage(file, "it differs from its checksums", RESTORE_STATE)
+        needed = (file for file in files_to_read(self._checkpoint) if not file.exists())
+        for file in (*damaged_among(needed), *damaged_files(self._checkpoint.folder)):
+            problem = "it differs from its checksums" if file.exists() else "it is missing; its checksums are there"
+            yield Damage(file, problem, RESTORE_STATE)
         edited = queries_problem(self._state, journal.last)
         if edited is not None:
             yield Damage(self._state / QUERIES, f"it {edited}", f"restore it from a backup, or {NEW_FOLDERS}")

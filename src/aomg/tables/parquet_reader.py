@@ -279,5 +279,5 @@ def _repeated(value: pa.Scalar, size: int, column: FileColumn) -> pa.Array:
     """A column of one value: as a dictionary if it is a key, so that nothing is hashed."""
     if column.use is Use.KEY:
         one = column.converted(pa.array([value.as_py()], value.type))
-        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int8)), one)
+        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), one)
     return column.converted(pa.repeat(value, size))

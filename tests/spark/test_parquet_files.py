@@ -188,6 +188,9 @@ def test_spark_reads_where_workers_cannot(spark, tmp_path, capsys, monkeypatch):
     assert stream.isStreaming and stream.sizes().number == 1
     for clock, expected in (("processing", True), (dt.datetime(2030, 1, 1), True), (f.col("ts"), False)):
         assert reads_itself(quantiles(stream, QUERY, by="k", clock=clock, **columns), capsys) == expected
+    (tmp_path / "length=7").mkdir()
+    next(tmp_path.glob("*.parquet")).rename(tmp_path / "length=7" / "events.parquet")
+    assert not reads_itself(quantiles(ParquetFiles(spark, tmp_path), QUERY, by="length", **columns), capsys)
     monkeypatch.setattr(files, "paths", ["s3a://bucket/events"])
     assert files.sizes() is None
 
@@ -220,7 +223,7 @@ def test_files_in_folders_and_with_any_name_are_found_as_spark_finds_them(spark,
 
 
 def test_a_stream_of_one_file_at_a_time_answers_like_a_batch(spark, tmp_path):
-    """With folders, refused events and one that is too far in the future, also from a checkpoint of half of them."""
+    """With folders, refused events and one that is too far in the future; from the checkpoint of Spark's own reader."""
     events = events_of(7, 900, 5, 12 * 60).append_column("w", pa.array(np.arange(900) % 4))
     odd = pa.table({"k": ["x"] * 3, "ts": instants([NOON, None, NOON + 10**17]), "v": [None, 1, 1], "w": [1, 1, 1]})
     replay = Replay(spark, tmp_path, QUERY, by=["k", "day"], options={"weight": "w"})
@@ -232,11 +235,13 @@ def test_a_stream_of_one_file_at_a_time_answers_like_a_batch(spark, tmp_path):
     def stream(files: int = 1) -> ParquetFiles:
         return ParquetFiles(spark, replay.source, streaming=True, options={"maxFilesPerTrigger": files})
 
-    replay.events = stream
-    late = folders[1] / "part-0002.parquet"
-    late.rename(tmp_path / "later")
+    later = [folders[1] / f"part-000{number}.parquet" for number in (1, 2)]
+    for file in later:
+        file.rename(tmp_path / file.name)
     replay.run()
-    (tmp_path / "later").rename(late)
+    for file in later:
+        (tmp_path / file.name).rename(file)
+    replay.events = stream
     replay.run()
     assert len(replay.commits()) >= 3
     batch = quantiles(
@@ -300,7 +305,8 @@ def test_wrong_arguments_are_refused_with_what_to_do(spark, tmp_path):
         ParquetFiles(spark, [tmp_path, tmp_path], streaming=True)
     with pytest.raises(InputError, match="path must be the path of a folder"):
         ParquetFiles(spark, 7)
-    files = ParquetFiles(spark, tmp_path, streaming=True, schema="ts timestamp, v string")
-    assert files.columns == ["ts", "v"]
+    files = ParquetFiles(spark, tmp_path, streaming=True, schema="ts timestamp, v string, w long")
+    assert files.columns == ["ts", "v", "w"]
+    assert quantiles(files, QUERY, value="w", time="ts").isStreaming
     with pytest.raises(InputError, match=r"values must be numbers.* begin with events = events.dataframe\(\)"):
         quantiles(files, QUERY, value="v", time="ts")

@@ -220,6 +220,11 @@ def _decoded(file: Path, read: Any) -> Any:
         return read()
     except (FileNotFoundError, PermissionError):
         raise
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(
+            f"PyArrow cannot read {file} ({error}); pass spark.read.parquet(...) or spark.readStream... instead of "
+            "ParquetFiles"
+        ) from error
     except (OSError, pa.ArrowException) as error:  # Arrow raises OSError for what cannot be decoded, too
         raise DamagedFileError(file, str(error).splitlines()[0]) from error
 

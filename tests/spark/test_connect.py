@@ -29,7 +29,7 @@ from pyspark.sql import functions as f
 import aomg
 from aomg import Query
 from aomg.java import find_java
-from aomg.spark import cause, quantiles, register, summaries, windows
+from aomg.spark import ParquetFiles, cause, quantiles, register, summaries, windows
 from aomg.spark.session import launching
 
 PACKAGES = {"grpc": "grpcio", "grpc_status": "grpcio-status", "google.rpc": "googleapis-common-protos"}
@@ -58,10 +58,9 @@ def test_batch_and_stream_over_spark_connect_answer_like_local_operators_on_the_
     )
     assert client.returncode == 0, client.stderr[-3000:]
     expected = expected_rows(QUERY, events(), ["k"])
-    assert_same(rows_of(pq.read_table(tmp_path / "batch.parquet"), ["k"]), expected)
-    assert_same(
-        rows_of(pq.read_table(tmp_path / "stream.parquet"), ["k"]), closed(expected, watermark(QUERY, events()))
-    )
+    of_stream = closed(expected, watermark(QUERY, events()))
+    for name, rows in {"batch": expected, "stream": of_stream, "files": expected, "stream of files": of_stream}.items():
+        assert_same(rows_of(pq.read_table(tmp_path / f"{name}.parquet"), ["k"]), rows)
     flat = aomg.flat_table(aomg.quantiles(events(), QUERY, value="v", time="ts", by="k"))
     computed = pq.read_table(tmp_path / "flat.parquet")
     assert computed.column_names == flat.column_names
@@ -104,6 +103,12 @@ def client(directory: Path) -> None:
     pq.write_table(batch.toArrow(), directory / "batch.parquet")
     stream = Replay(spark, directory, QUERY).run_into_files()
     pq.write_table(spark.read.parquet(str(stream.sink)).toArrow(), directory / "stream.parquet")
+    files = quantiles(ParquetFiles(spark, directory / "source"), QUERY, value="v", time="ts", by="k")
+    pq.write_table(files.toArrow(), directory / "files.parquet")
+    by_workers = Replay(spark, directory / "by workers", QUERY)
+    by_workers.events = lambda files: ParquetFiles(spark, directory / "source", streaming=True)
+    by_workers.run_into_files()
+    pq.write_table(spark.read.parquet(str(by_workers.sink)).toArrow(), directory / "stream of files.parquet")
     use_columns_and_sql(spark, directory)
     collect_errors(spark, directory)
     spark.stop()

@@ -47,40 +47,38 @@ def _tallied_where_they_lie(
     sizes = files.sizes()
     if sizes is None:
         return None
-    found = files.files()
-    folders = [name for name in found.columns[2:] if any(column.source == name for column in columns)]
+    discovered = files.files()
+    folders = [name for name in discovered.columns[2:] if any(column.source == name for column in columns)]
     reader = ParquetReader(
         columns,
         case_sensitive=value_of(files.sparkSession, "spark.sql.caseSensitive") == "true",
         ignore_missing=files.is_set("ignoreMissingFiles"),
         ignore_damaged=files.is_set("ignoreCorruptFiles"),
     )
-    rows = _divided(found, files, sizes).select(
+    rows = discovered.select(
         "path",
         "length",
-        "part",
-        "parts",
         (f.lit(None).cast("long") if policy is None else policy.now()).alias(_NOW),
         *(quoted(name).alias(f"{_FOLDER}{i}") for i, name in enumerate(folders)),
     )
-    return rows.mapInArrow(FileLevel1(level1, reader, tuple(folders)), PARCELS)
+    return _divided(rows, files, sizes).mapInArrow(FileLevel1(level1, reader, tuple(folders)), PARCELS)
 
 
-def _divided(found: DataFrame, files: ParquetFiles, sizes: FileSizes) -> DataFrame:
-    """The files with `part` and `parts`: large ones are divided and spread over tasks.
+def _divided(rows: DataFrame, files: ParquetFiles, sizes: FileSizes) -> DataFrame:
+    """The rows of files, with `part` and `parts`: large files are divided and spread over tasks.
 
     Spark itself puts files together into tasks of about the same size. Spreading costs a shuffle, some 20 ms, which is
     worth it if a task would have a large file alone.
     """
     if sizes.largest <= _SPLIT:
-        return found.withColumns({"part": f.lit(0), "parts": f.lit(1)})
-    parts = f.ceil(f.col("length") / _SPLIT).cast("int")
-    several = found.withColumn("parts", parts).withColumn("part", f.explode(f.sequence(f.lit(0), f.col("parts") - 1)))
-    number = -(-sizes.total // _SPLIT) + sizes.number
-    if files.limit() is not None:
-        number = min(number, (files.limit() or 1) * -(-sizes.largest // _SPLIT))
+        return rows.withColumns({"part": f.lit(0), "parts": f.lit(1)})
+    rows = rows.withColumn("parts", f.ceil(f.col("length") / _SPLIT).cast("int"))
+    rows = rows.withColumn("part", f.explode(f.sequence(f.lit(0), f.col("parts") - 1)))
+    number, limit = -(-sizes.total // _SPLIT) + sizes.number, files.limit()
+    if limit is not None:
+        number = min(number, limit * -(-sizes.largest // _SPLIT))
     most = int(value_of(files.sparkSession, "spark.sql.shuffle.partitions") or 1)
-    return several.repartition(min(number, most))
+    return rows.repartition(min(number, most))
 
 
 def _file_columns(scan: ScanColumns, files: ParquetFiles) -> tuple[FileColumn, ...] | None:

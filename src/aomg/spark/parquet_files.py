@@ -5,6 +5,7 @@ stream sees each file once, with the options and the checkpoint that a stream of
 Spark to Python, which costs more than counting them, is not needed then (`aomg.spark.file_events`).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from aomg.tables.parquet_reader import local_path
 DISCOVERED = "path string, modificationTime timestamp, length long, content binary"
 """The columns of Spark's format `binaryFile`; those in the names of folders follow."""
 _FIXED = 4
+_HIDES_DISCOVERED = re.compile(r"/(path|modificationTime|length|content)=", re.IGNORECASE)  # a folder of that name
 _SAMPLE = 1000  # files whose sizes are looked at
 _OPTIONS = (
     "basePath",
@@ -106,18 +108,18 @@ class ParquetFiles:
         """The files: their `path` and `length`, and the columns in the names of their folders."""
         names = self.folder_columns()
         if not names and not self.isStreaming:
-            found = self._load("binaryFile", False, None)
+            discovered = self._load("binaryFile", False, None)
         else:
-            discovered = self._load("binaryFile", False, DISCOVERED).schema.fields[:_FIXED]
-            fields = [*discovered, *(self.schema[name] for name in names)]
-            found = self._load("binaryFile", self.isStreaming, t.StructType(fields))
-        return found.drop("modificationTime", "content")
+            fixed = self._load("binaryFile", False, DISCOVERED).schema.fields[:_FIXED]
+            schema = t.StructType([*fixed, *(self.schema[name] for name in names)])
+            discovered = self._load("binaryFile", self.isStreaming, schema)
+        return discovered.drop("modificationTime", "content")
 
     def folder_columns(self) -> list[str]:
         """The columns in the names of folders, such as day=2024-05-01."""
-        found = self._load("binaryFile", False, None).columns[_FIXED:]
+        names = self._load("binaryFile", False, None).columns[_FIXED:]
         known = {name.lower(): name for name in self.schema.names}
-        return [known[name.lower()] for name in found if name.lower() in known]
+        return [known[name.lower()] for name in names if name.lower() in known]
 
     def is_set(self, option: str) -> bool:
         """Whether an option is true, or if it was not passed, the setting of the session that has its meaning."""
@@ -142,7 +144,8 @@ class ParquetFiles:
             return None
         some = self._load("binaryFile", False, None).select("path", "length").limit(_SAMPLE)
         (row,) = some.agg(f.count("path"), f.max("length"), f.sum("length"), f.min("path")).collect()
-        if row[3] is not None and not row[3].startswith("file:"):  # paths without a scheme may be of any file system
+        path = row[3] or "file:"  # without a scheme, it may be of any file system
+        if not path.startswith("file:") or _HIDES_DISCOVERED.search(path):
             return None
         return FileSizes(row[0], row[1] or 0, row[2] or 0)
 
@@ -173,11 +176,11 @@ class ParquetFiles:
 
     def _schema_with_nanoseconds(self) -> t.StructType:
         """The columns of the first file whose types are known, and those of folders."""
-        found = self._load("binaryFile", False, None)
-        schema = pq.read_schema(local_path(found.select("path").head(1)[0].path))
+        discovered = self._load("binaryFile", False, None)
+        schema = pq.read_schema(local_path(discovered.select("path").head(1)[0].path))
         types = {field.name: spark_type(field.type) for field in schema}
         fields = [t.StructField(name, kind) for name, kind in types.items() if kind is not None]
-        return t.StructType([*fields, *found.schema.fields[_FIXED:]])
+        return t.StructType([*fields, *discovered.schema.fields[_FIXED:]])
 
 
 def _paths(path: Any, streaming: bool) -> list[str]:

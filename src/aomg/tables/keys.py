@@ -117,7 +117,7 @@ def _encoded(column: pa.ChunkedArray) -> KeyCodes:
     if pa.types.is_nested(column.type):
         return _nested(column)
     if pa.types.is_dictionary(column.type):
-        first, *others = column.chunks
+        first, *others = (column := _with_one_dictionary(column)).chunks
         if not others or all(chunk.dictionary.equals(first.dictionary) for chunk in others):
             return _of_dictionary(pa.chunked_array([chunk.indices for chunk in column.chunks]), first.dictionary)
         return _encoded(
@@ -135,6 +135,15 @@ def _encoded(column: pa.ChunkedArray) -> KeyCodes:
     values = chunks[-1].dictionary
     codes = indices[0] if len(indices) == 1 else np.concatenate(indices)
     return KeyCodes(codes, 0, np.arange(len(values)), [values])
+
+
+def _with_one_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The same column with one dictionary for all chunks, if Arrow can join theirs and that is less than all rows."""
+    if column.num_chunks < 2 or sum(len(chunk.dictionary) for chunk in column.chunks) > len(column):
+        return column
+    with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return column.unify_dictionaries()
+    return column
 
 
 def _is_text(kind: pa.DataType) -> bool:

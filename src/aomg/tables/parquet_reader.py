@@ -220,6 +220,11 @@ def _decoded(file: Path, read: Any) -> Any:
         return read()
     except (FileNotFoundError, PermissionError):
         raise
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(
+            f"PyArrow cannot read {file} ({error}); pass spark.read.parquet(...) or spark.readStream... instead of "
+            "ParquetFiles"
+        ) from error
     except (OSError, pa.ArrowException) as error:  # Arrow raises OSError for what cannot be decoded, too
         raise DamagedFileError(file, str(error).splitlines()[0]) from error
 
@@ -279,5 +284,5 @@ def _repeated(value: pa.Scalar, size: int, column: FileColumn) -> pa.Array:
     """A column of one value: as a dictionary if it is a key, so that nothing is hashed."""
     if column.use is Use.KEY:
         one = column.converted(pa.array([value.as_py()], value.type))
-        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int8)), one)
+        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), one)
     return column.converted(pa.repeat(value, size))

@@ -116,13 +116,14 @@ class MonitorFiles:
                     parts = [part.append_column("summary", pa.nulls(len(part), pa.binary())) for part in parts]
                     if self.summaries:
                         parts += [summaries(q, names, self.end - self.period, query, random) for q in QUERIES]
-                    table = pa.concat_tables([*parts, refused_rows(refused or {})], promote_options="default")
+                    no_query = refused_rows(refused or {}, 5000 * len(names))
+                    table = pa.concat_tables([*parts, no_query], promote_options="default")
                     for log in ("offsets", "commits"):  # as Spark writes them
                         place = self.state / "checkpoint" / log / str(self.batch)
                         place.parent.mkdir(parents=True, exist_ok=True)
                         place.write_text("v1\n{}\n-")
                     batches.take(table, self.batch)
-                    health.poll(SimpleNamespace(lastProgress=report(self.batch, 5000 * len(names))))
+                    health.poll(SimpleNamespace(lastProgress=report(self.batch)))
             finally:
                 batches.notifier.close(5)
         return self.end
@@ -248,21 +249,19 @@ def summaries(query: str, names: list[str], start: int, requested: Query, random
     return pa.table(columns)
 
 
-def report(batch: int, events: int) -> SimpleNamespace:
+def report(batch: int) -> SimpleNamespace:
     """What Spark says of a micro-batch."""
     spent = {"latestOffset": 4, "queryPlanning": 30, "addBatch": 700, "walCommit": 20, "commitOffsets": 15}
     states = [SimpleNamespace(numRowsTotal=1000 + batch, memoryUsedBytes=400_000 + 100 * batch)]
-    return SimpleNamespace(
-        batchId=batch, durationMs=spent, batchDuration=780, numInputRows=events, stateOperators=states
-    )
+    return SimpleNamespace(batchId=batch, durationMs=spent, batchDuration=780, stateOperators=states)
 
 
-def refused_rows(reasons: Mapping[str, int]) -> pa.Table:
-    """Rows of no query, which tell what was refused: the labels are reason, text and file."""
-    labels = [{"reason": reason, "text": "1,x,y", "file": "probes.csv"} for reason in reasons]
+def refused_rows(reasons: Mapping[str, int], events: int) -> pa.Table:
+    """Rows of no query: what was refused (the labels are reason, text and file), and the number of all events."""
+    labels = [[None, None, None], *([reason, "1,x,y", "probes.csv"] for reason in reasons)]
     columns = {
         "query": pa.array([""] * len(labels), pa.string()),
-        "labels": pa.array([list(one.values()) for one in labels], pa.list_(pa.string())),
-        "count": pa.array(list(reasons.values()), pa.int64()),
+        "labels": pa.array(labels, pa.list_(pa.string())),
+        "count": pa.array([events, *reasons.values()], pa.int64()),
     }
     return pa.table(columns)

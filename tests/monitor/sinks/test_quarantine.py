@@ -52,10 +52,15 @@ def test_rows_are_kept_with_reason_file_and_batch(tmp_path):
 
 def test_the_refused_rows_of_a_micro_batch_are_those_of_no_query():
     mixed = table(
-        row(), row(("no value", "1,x", None), query="", count=1), row(("no time", None, "f"), query="", count=9)
+        row(),
+        row(("no value", "1,x", None), query="", count=1),
+        row((None, None, None), query="", count=500),
+        row(("no time", None, "f"), query="", count=9),
+        row((None, None, None), query="", count=41),
     )
-    assert refused_in(mixed) == [RefusedRow("", "no value", "1,x", 1), RefusedRow("f", "no time", None, 9)]
-    assert refused_in(table(row())) == []
+    refused = [RefusedRow("", "no value", "1,x", 1), RefusedRow("f", "no time", None, 9)]
+    assert refused_in(mixed) == (refused, 541)
+    assert refused_in(table(row())) == ([], 0)
 
 
 @given(

@@ -26,7 +26,7 @@ class Monitor:
         self.folder, self.now = folder, NOON
         self.file = folder / "health.jsonl"
         self.query = SimpleNamespace(lastProgress=None, recentProgress=[])
-        self.health = Health(folder, 2, clock=lambda: self.now / SECOND)
+        self.health = Health(folder, clock=lambda: self.now / SECOND)
         self.batches = 0
 
     def batch(
@@ -41,13 +41,12 @@ class Monitor:
         operators = [SimpleNamespace(numRowsTotal=70, memoryUsedBytes=5000)]
         self.query.lastProgress = SimpleNamespace(
             batchId=self.batches,
-            numInputRows=2 * events,
             batchDuration=500,
             durationMs={"addBatch": 400, "walCommit": 20},
             stateOperators=operators,
         )
         newest = {str(index): SimpleNamespace(end=end) for index, end in enumerate(ends)}
-        self.health(Progress(self.batches, 0.1, refused or {}, newest, rows, [], []))
+        self.health(Progress(self.batches, 0.1, refused or {}, newest, rows, [], [], events))
         self.batches += 1
         self.lives()
 

@@ -38,21 +38,19 @@ class Query:
         return self.recentProgress[-1] if self.recentProgress else None
 
 
-def report(batch: int, rows: int = 3000, milliseconds: int = 1500, **spent):
+def report(batch: int, milliseconds: int = 1500, **spent):
     """As a StreamingQueryProgress has it."""
     spent = spent or {"latestOffset": 100, "queryPlanning": 40, "getBatch": 10, "addBatch": 1200, "walCommit": 30}
     operators = [
         SimpleNamespace(numRowsTotal=70, memoryUsedBytes=5000),
         SimpleNamespace(numRowsTotal=2, memoryUsedBytes=1),
     ]
-    return SimpleNamespace(
-        batchId=batch, numInputRows=rows, batchDuration=milliseconds, durationMs=spent, stateOperators=operators
-    )
+    return SimpleNamespace(batchId=batch, batchDuration=milliseconds, durationMs=spent, stateOperators=operators)
 
 
 def idle(batch: int):
     """A trigger that found nothing is reported with the number of the batch to come."""
-    return report(batch, 0, 5, latestOffset=4, triggerExecution=5)
+    return report(batch, 5, latestOffset=4, triggerExecution=5)
 
 
 def progress(
@@ -117,8 +115,8 @@ def test_the_report_of_an_idle_trigger_is_not_that_of_the_batch(tmp_path):
 def test_batches_that_follow_each_other_quickly_each_have_their_line(tmp_path):
     health, query = Health(tmp_path, clock=Clock()), Query()
     for batch in range(3):
-        health(progress(batch))
-        query.recentProgress.append(report(batch, rows=10 * (batch + 1)))
+        health(progress(batch, events=10 * (batch + 1)))
+        query.recentProgress.append(report(batch))
     health(progress(3))
     health.poll(query)
     assert [(line["batch"], line["events"]) for line in lines(tmp_path)] == [(0, 10), (1, 20), (2, 30)]
@@ -135,7 +133,7 @@ def test_a_batch_of_which_spark_says_nothing_is_told_after_a_while_and_at_the_en
     health.ended("it was stopped")
     written = lines(tmp_path)
     assert [one.get("batch") for one in written] == [0, 1, None]
-    assert written[0]["events"] is None and written[0]["seconds"] is None and written[0]["phases"] == {"write": 0.2}
+    assert written[0]["events"] == 3000 and written[0]["seconds"] is None and written[0]["phases"] == {"write": 0.2}
     assert written[2] == {"event": "ended", "at": "2026-11-16T12:00:11Z", "because": "it was stopped"}
 
 
@@ -147,8 +145,8 @@ def test_totals_count_every_batch_once_however_often_it_is_repeated(tmp_path_fac
     for first in [0, *(min(restart, batches - 1) for restart in restarts)]:
         health, query = Health(folder, clock=Clock(), most_bytes=20_000), Query()
         for batch in range(first, batches):
-            health(progress(batch, rows=batch + 1))
-            query.recentProgress.append(report(batch, rows=100))
+            health(progress(batch, rows=batch + 1, events=100))
+            query.recentProgress.append(report(batch))
             health.poll(query)
     last = lines(folder)[-1]
     assert last["totals"] == {"events": 100 * batches, "rows": batches * (batches + 1) // 2}
@@ -202,7 +200,7 @@ def test_whatever_spark_says_the_monitor_goes_on(tmp_path, caplog, odd):
             health.poll(Broken())
             clock.now += 20
             health.poll(Broken())
-    assert lines(tmp_path)[0]["events"] is None
+    assert lines(tmp_path)[0]["events"] == 3000
     assert len(caplog.records) <= 2  # of Spark, and of what waits
     if odd is None:
         assert "Spark" not in caplog.text  # the monitor reports that

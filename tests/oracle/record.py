@@ -2,7 +2,8 @@
 
 Do this only with an intended change, which CHANGELOG.md says. `record.py fixtures` writes what is to be loaded ever
 after: do that only when states of before need not be loaded any more. `record.py checkpoint` adds the checkpoint of a
-stream that the running version of Spark wrote; stream.tar.gz is of Spark 4.3.
+stream that the running version of Spark wrote; stream.tar.gz is of Spark 4.3. `record.py state` writes the state folder
+of a monitor; monitor.tar.gz has one of a version that kept a state for each query, which is refused.
 """
 
 import json
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import oracle_local as local
-from oracle_fixtures import FIXTURES, pack, pack_folder, unpack_folder
+from oracle_fixtures import FIXTURES, pack, pack_folder
 from oracle_records import RECORDED, Outcome, table_rows, write
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "spark")]
@@ -58,14 +59,9 @@ def record_monitor() -> None:
             here = folder / str(files)
             monitor.prepare(here, files)
             _write(f"monitor-{name}", monitor.outcomes(here, monitor.run(here)))
-        here = folder / "continued"
-        unpack_folder(FIXTURES / "monitor.tar.gz", here)
-        monitor.prepare(here)
-        _write("monitor-continued", monitor.outcomes(here, monitor.run(here)))
 
 
 def record_fixtures() -> None:
-    import oracle_monitor as monitor
     import oracle_spark as on_spark
 
     cases = local.kept_cases().items()
@@ -79,11 +75,18 @@ def record_fixtures() -> None:
             print(f"{file.name}: {file.stat().st_size:,} bytes")
         on_spark.new_stream(spark, folder / "stream", on_spark.SAVED, on_spark.FIRST_FILES)
         pack_folder(FIXTURES / "stream.tar.gz", folder / "stream")
-        monitor.undelivered(folder / "monitor")
-        queue = {r"log-[\w-]*-alerts-log-[0-9a-f]{8}": "log-alerts-log-00000000"}  # is called after its whole path
-        pack_folder(FIXTURES / "monitor.tar.gz", folder / "monitor", queue)
+    record_state()
     for archive in sorted(FIXTURES.glob("*.tar.gz")):
         print(f"{archive.name}: {archive.stat().st_size:,} bytes")
+
+
+def record_state() -> None:
+    import oracle_monitor as monitor
+
+    with _session() as (_, folder):
+        monitor.undelivered(folder / "monitor")
+        queue = {r"log-[\w-]*-alerts-log-[0-9a-f]{8}": "log-alerts-log-00000000"}  # is called after its whole path
+        pack_folder(FIXTURES / "monitor-one-state.tar.gz", folder / "monitor", queue)
 
 
 def record_checkpoint() -> None:
@@ -119,6 +122,7 @@ WHAT = {
     "monitor": record_monitor,
     "fixtures": record_fixtures,
     "checkpoint": record_checkpoint,
+    "state": record_state,
 }
 
 if __name__ == "__main__":

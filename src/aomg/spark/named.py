@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -116,7 +117,8 @@ class NamedPlan:
         planned = []
         for name, source in self.sources.items():
             columns = tuple(f"key{place}" for place in self._places(source))
-            answer = LongAnswer(source.query, columns, time, name=name, keys=keys, stored=summaries)
+            query = source.query.replace(lateness=timedelta(microseconds=self.policies[name].lateness))
+            answer = LongAnswer(query, columns, time, name=name, keys=keys, stored=summaries)
             planned.append(PlannedQuery(source, answer, self.policies[name], name))
         schema = long_schema(fields, first.time_type)
         return scanned(planned, schema, shards, marks=marks, long=LongRows(keys, time))

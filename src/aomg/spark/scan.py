@@ -86,7 +86,10 @@ def scanned(
             raise InputError("warm=... is for streams; a batch reads all events, so leave it out")
         return answered(parcels, [query.answer for query in queries], epochs, schema, shards)
     start = None if warm is None else _warm(warm, queries[0], shards)
-    streamed = [StreamedQuery.of(query.name, query.answer, query.policy, query.source.by, shards) for query in queries]
+    streamed = [
+        StreamedQuery.of(query.name, query.source.query, query.answer, query.policy, query.source.by, shards)
+        for query in queries
+    ]
     return stream_outputs(parcels, streamed, start).mapInArrow(_Unpack(long), schema)
 
 

@@ -32,7 +32,6 @@ from aomg import FewK, Operator, Query
 from aomg.errors import InputError
 from aomg.spark import open_end, quantiles
 from aomg.spark.stream.processor import difference, layout_of
-from aomg.tables.level2 import Answer
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -346,9 +345,7 @@ def test_a_checkpoint_of_another_query_is_refused_and_the_difference_is_named(sp
 
 def test_the_difference_to_the_query_of_a_checkpoint_has_durations_in_the_usual_notation():
     other = QUERY.replace(size="1h30m", period="90s", lateness="500ms")
-    stored, requested = (
-        layout_of(Answer(query, ("k",), pa.timestamp("us", tz="UTC")), ["k"], 8) for query in (QUERY, other)
-    )
+    stored, requested = (layout_of(query, True, ["k"], 8) for query in (QUERY, other))
     message = difference(stored, requested)
     assert "'size 5m, period 1m' there, 'size 1h30m, period 1m30s' here" in message
     assert "there, 'lateness 500ms' here" in message and "000000" not in message

@@ -26,7 +26,7 @@ from pyspark.sql import types as t
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from aomg.errors import StateError
-from aomg.query import readable
+from aomg.query import Query, readable
 from aomg.spark.parcels import PARCELS, REFUSED, Parcel, by_epoch, by_shard
 from aomg.spark.stream.ledger import BEFORE, SCHEMA, Ledger, ledger_of
 from aomg.spark.stream.summaries import LiveSummaries, maps_of
@@ -57,9 +57,14 @@ class StreamedQuery:
     layout: str
 
     @classmethod
-    def of(cls, name: str, answer: Answer, policy: TimePolicy, by: Sequence[str], shards: int) -> "StreamedQuery":
-        """A query with these by columns, whose keys are divided into so many shards."""
-        return cls(name, answer, policy.on_workers(), layout_of(answer, by, shards))
+    def of(
+        cls, name: str, query: Query, answer: Answer, policy: TimePolicy, by: Sequence[str], shards: int
+    ) -> "StreamedQuery":
+        """A query with these by columns, whose keys are divided into so many shards.
+
+        The answer's query may have the lateness of another one, which its state does not depend on.
+        """
+        return cls(name, answer, policy.on_workers(), layout_of(query, answer.windowed, by, shards))
 
     def new_ledger(self, slot: int, clock: int) -> Ledger:
         """The ledger of a query that is added when the stream's clock is there: time does not go back for it."""
@@ -98,10 +103,9 @@ class _WarmState:
                 yield Parcel(number, latest=latest, content=pack(pa.concat_tables(shard.live))).batch()
 
 
-def layout_of(answer: Answer, by: Sequence[str], shards: int) -> str:
+def layout_of(query: Query, windowed: bool, by: Sequence[str], shards: int) -> str:
     """One line that identifies what the state of a query depends on."""
-    kind = "windows" if answer.windowed else "summaries"
-    return f"{answer.query.text()}; shards {shards}; by {','.join(by)}; of {kind}"
+    return f"{query.text()}; shards {shards}; by {','.join(by)}; of {'windows' if windowed else 'summaries'}"
 
 
 class ShardProcessor(StatefulProcessor):

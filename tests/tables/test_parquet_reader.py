@@ -98,12 +98,13 @@ def test_small_files_are_joined_and_a_checker_sees_where_each_piece_lies(folder)
         def check(self, piece):
             pieces.append((piece.part.path[-9:], piece.row_group, piece.first_row, piece.events.num_rows))
 
-    parts = [part_of(written(folder / f"{n}.parquet", events_of(5), row_group_size=3)) for n in range(2)]
+    sizes = {"0.parquet": 3, "1.parquet": 10}
+    parts = [part_of(written(folder / name, events_of(size), row_group_size=6)) for name, size in sizes.items()]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_reader, "PIECE", 8)
-        assert [table.num_rows for table in READER.tables(parts, Checker())] == [8, 2]
-    first = [("0.parquet", 0, 0, 3), ("0.parquet", 1, 0, 2)]
-    assert pieces == [*first, *((piece[0].replace("0", "1"), *piece[1:]) for piece in first)]
+        patch.setattr(parquet_reader, "PIECE", 5)
+        assert [table.num_rows for table in READER.tables(parts, Checker())] == [3, 5, 5]
+    inside = [("1.parquet", 0, 0, 5), ("1.parquet", 0, 5, 1), ("1.parquet", 1, 0, 4)]
+    assert pieces == [("0.parquet", 0, 0, 3), *inside]
 
 
 def test_missing_columns_are_null_and_those_of_folders_are_constant(folder):

@@ -118,9 +118,9 @@ def _without_batch(row: Mapping[str, Any]) -> str:
 # -- in processes of its own -------------------------------------------------------------------------------------------
 
 
-def start(folder: Path, tries: int = 1) -> Process:
-    """`aomg run` as a process, with Java and its workers in its group. Spark runs a task this often before it fails."""
-    arguments = f"--master local[2,{tries}] --conf spark.sql.shuffle.partitions=2 pyspark-shell"
+def start(folder: Path) -> Process:
+    """`aomg run` as a process, with Java and its workers in its group."""
+    arguments = "--conf spark.sql.shuffle.partitions=2 pyspark-shell"
     return subprocess.Popen(
         [str(Path(sys.executable).with_name("aomg")), "run", str(folder / "aomg.yaml")],
         start_new_session=True,

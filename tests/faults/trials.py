@@ -105,7 +105,7 @@ class KilledMonitor:
         try:
             for victim in victims:
                 if process is None or process.poll() is not None:
-                    process = start(self._folder, tries=4)
+                    process = start(self._folder)
                 if victim == "stop at the start":
                     wait_for(lambda p=process: java_of(p), process)
                 else:

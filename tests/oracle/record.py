@@ -2,8 +2,8 @@
 
 Do this only with an intended change, which CHANGELOG.md says. `record.py fixtures` writes what is to be loaded ever
 after: do that only when states of before need not be loaded any more. `record.py checkpoint` adds the checkpoint of a
-stream that the running version of Spark wrote; stream.tar.gz is of Spark 4.3. `record.py state` writes the state folder
-of a monitor; monitor.tar.gz has one of a version that kept a state for each query, which is refused.
+stream that the running version of Spark wrote; stream.tar.gz is of Spark 4.3. monitor.tar.gz is
+the state folder of a version that kept a state for each query: it is refused, and never written again.
 """
 
 import json
@@ -75,18 +75,8 @@ def record_fixtures() -> None:
             print(f"{file.name}: {file.stat().st_size:,} bytes")
         on_spark.new_stream(spark, folder / "stream", on_spark.SAVED, on_spark.FIRST_FILES)
         pack_folder(FIXTURES / "stream.tar.gz", folder / "stream")
-    record_state()
     for archive in sorted(FIXTURES.glob("*.tar.gz")):
         print(f"{archive.name}: {archive.stat().st_size:,} bytes")
-
-
-def record_state() -> None:
-    import oracle_monitor as monitor
-
-    with _session() as (_, folder):
-        monitor.undelivered(folder / "monitor")
-        queue = {r"log-[\w-]*-alerts-log-[0-9a-f]{8}": "log-alerts-log-00000000"}  # is called after its whole path
-        pack_folder(FIXTURES / "monitor-one-state.tar.gz", folder / "monitor", queue)
 
 
 def record_checkpoint() -> None:
@@ -122,7 +112,6 @@ WHAT = {
     "monitor": record_monitor,
     "fixtures": record_fixtures,
     "checkpoint": record_checkpoint,
-    "state": record_state,
 }
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import json
 import pyarrow.dataset as ds
 import pytest
 from oracle_fixtures import FIXTURES, unpack_folder
-from oracle_monitor import FIRST_FILES, outcomes, prepare, run
+from oracle_monitor import FIRST_FILES, outcomes, prepare, run, undelivered
 from oracle_records import compare, read
 from typer.testing import CliRunner
 
@@ -28,9 +28,9 @@ def test_a_run_writes_the_recorded_results_summaries_and_alerts(spark, tmp_path)
     compare_all(outcomes(tmp_path, run(tmp_path)), read("monitor-first"))
 
 
-def test_a_monitor_continues_from_the_stored_state_as_if_it_had_never_stopped(spark, tmp_path):
+def test_a_monitor_that_stopped_continues_as_if_it_had_not(spark, tmp_path):
     """With alerts that are pending or fire, alerts that wait for their receiver, and windows that are open."""
-    unpack_folder(FIXTURES / "monitor-one-state.tar.gz", tmp_path)
+    undelivered(tmp_path)
     prepare(tmp_path)
     compare_all(outcomes(tmp_path, run(tmp_path)), read("monitor-all"))
 

@@ -25,7 +25,7 @@ def test_the_examples_run_from_top_to_bottom(spark, tmp_path, monkeypatch):
     events.write.parquet(f"{tmp_path}/rtts")
     names = {"builder": SparkSession.builder}
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    assert len(blocks) == 7
+    assert len(blocks) == 9
     for block in blocks:
         exec(re.sub(r'"(rtts|state|windows|summaries)"', rf'"{tmp_path}/\1"', block), names)
         if "running" in names:

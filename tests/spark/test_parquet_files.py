@@ -32,7 +32,7 @@ from pyspark.sql import functions as f
 from aomg import Query
 from aomg.errors import InputError
 from aomg.spark import ParquetFiles, file_events, quantiles, summaries
-from aomg.spark.intake import _key, is_weight, microseconds_of
+from aomg.spark.intake import is_weight, key_column, microseconds_of
 from aomg.spark.parquet_files import arrow_type
 from aomg.tables.parquet_columns import FileColumn, Use
 from aomg.tables.parquet_reader import FilePart, ParquetReader
@@ -107,7 +107,7 @@ def test_every_column_is_read_as_spark_reads_it(spark, tmp_path, int96):
         for table in ParquetReader(tuple(columns)).tables(parts)
     )
     as_spark = {
-        Use.KEY: lambda name: _key(fields[name]),
+        Use.KEY: lambda name: key_column(fields[name]),
         Use.VALUE: lambda name: f.col(f"`{name}`").cast("double" if name == "money" else fields[name].dataType),
         Use.TIME: lambda name: microseconds_of(f.col(f"`{name}`"), fields[name].dataType),
         Use.WEIGHT: lambda name: f.when(is_weight(f.col(f"`{name}`")), f.col(f"`{name}`")).cast("long"),

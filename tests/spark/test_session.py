@@ -127,7 +127,7 @@ def test_a_first_try_on_a_machine_without_java_runs_a_batch_and_a_stream_on_jdk4
     assert not {"JAVA_HOME", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"} & set(seen["new"])
 
     settings = seen["settings"]
-    assert settings["spark.app.name"] == "aomg" and settings["spark.master"] == "local[*]"
+    assert settings["spark.app.name"] == "aomg" and settings["spark.master"] == "local[*,4]"
     assert settings["spark.sql.session.timeZone"] == "UTC"
     assert int(settings["spark.sql.shuffle.partitions"]) == seen["cores"]
     assert settings["spark.driver.memory"] == "600m"

@@ -27,9 +27,9 @@ def level1_parcels(
     """The parcels of Level 1; `names` are those of the queries."""
     files = columns.sources[0].events
     if isinstance(files, ParquetFiles):
-        found = _tallied_where_they_lie(columns, files, level1, policy if files.isStreaming else None)
-        if found is not None:
-            return found
+        parcels = _tallied_where_they_lie(columns, files, level1, policy if files.isStreaming else None)
+        if parcels is not None:
+            return parcels
     return columns.select(policy, names, marks).mapInArrow(level1, PARCELS)
 
 

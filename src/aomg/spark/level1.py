@@ -76,7 +76,7 @@ class Level1:
         totals = [_PartitionTotals() for _ in self.queries]
         refused = RefusedSamples(self.reasons)
         for table in tables:
-            events = _Events(table, self.texts)
+            events = _ScannedEvents(table, self.texts)
             if self.reasons:
                 yield from refused.parcels(table["refused"], self.shards[0])
             for place in range(len(self.queries)):
@@ -85,7 +85,7 @@ class Level1:
             yield from self._notices(place, total)
         yield from refused.rest(self.shards[0])
 
-    def _parcels(self, place: int, events: "_Events", totals: "_PartitionTotals") -> Iterator[pa.RecordBatch]:
+    def _parcels(self, place: int, events: "_ScannedEvents", totals: "_PartitionTotals") -> Iterator[pa.RecordBatch]:
         """Tally some events for a query, and pack the tallies of each shard and epoch."""
         scanned = self.queries[place]
         usable, times, values, weights = _usable(place, scanned, events, totals)
@@ -133,7 +133,7 @@ class _Values:
     usable: Mask | None
 
 
-class _Events:
+class _ScannedEvents:
     """Some events, whose columns are converted once for all queries that read them."""
 
     def __init__(self, table: pa.Table, texts: tuple[bool, ...]) -> None:
@@ -186,7 +186,7 @@ class _Events:
 
 
 def _usable(
-    place: int, scanned: ScannedQuery, events: _Events, totals: _PartitionTotals
+    place: int, scanned: ScannedQuery, events: _ScannedEvents, totals: _PartitionTotals
 ) -> tuple[Mask | None, Integers, npt.NDArray[Any], Integers | None]:
     """Which events a query tallies (None: all), and their times, values and weights."""
     micros, has_time, policy = events.micros, events.has_time, scanned.time

@@ -20,6 +20,7 @@ from aomg.spark.versions import check_pyspark, check_version
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
+_MASTER = "local[*,4]"  # a task whose Python worker was killed runs again, four times at most; by default, once
 _SETTINGS = {
     "spark.api.mode": "classic",
     "spark.ui.enabled": "false",
@@ -111,7 +112,7 @@ def _start(name: str, requested: Mapping[str, str]) -> SparkSession:
             "unset SPARK_REMOTE, or use the server's session, SparkSession.builder.getOrCreate()"
         )
     check_pyspark()
-    settings = {"spark.app.name": name, "spark.master": "local[*]", **_SETTINGS, **_kernels(), **requested}
+    settings = {"spark.app.name": name, "spark.master": _MASTER, **_SETTINGS, **_kernels(), **requested}
     java_options = f"{_logging()} {requested.get(_JAVA_OPTIONS, '')}".strip()
     if java_options:
         settings[_JAVA_OPTIONS] = java_options

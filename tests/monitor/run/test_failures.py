@@ -420,7 +420,7 @@ def test_counts_that_cannot_be_read_without_a_stop_are_a_failure(config, monkeyp
     def gone(*arguments):
         raise ConnectionRefusedError
 
-    monkeypatch.setattr(monitor, "accounts", gone)
+    monkeypatch.setattr(monitor, "named_accounts", gone)
     with pytest.raises(RunError, match="was killed"):
         command._accounts(one)
 

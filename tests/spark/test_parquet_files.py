@@ -129,7 +129,7 @@ def taken(column: pa.Array, seed: int, size: int) -> pa.Array:
     return column.take(pa.array(np.random.default_rng(seed).integers(0, len(column), size)))
 
 
-@settings(max_examples=3)
+@settings(max_examples=max(settings.default.max_examples // 40, 1))
 @given(
     seed=st.integers(0, 2**32),
     by=st.lists(st.sampled_from(["text", "i32", "f64", "day", "plain us", "money"]), max_size=2, unique=True),

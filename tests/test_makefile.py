@@ -25,14 +25,15 @@ def put(tmp_path, monkeypatch):
     return put_script
 
 
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
-"""As if no make had started the tests."""
+def environment() -> dict[str, str]:
+    """As if no make had started the tests."""
+    return {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
 
 
 def make(*arguments: str) -> str:
     """Run make, and return what it prints."""
     command = ["make", "--no-print-directory", *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -93,5 +94,5 @@ def test_another_spark_is_tested_in_an_environment_of_its_own_which_is_made_once
 
 def test_without_a_version_of_spark_nothing_is_installed():
     command = ["make", "--no-print-directory", "test-spark", "SPARK="]
-    done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stdout == "name a version of PySpark: make test-spark SPARK=4.1.4\n"

@@ -161,14 +161,19 @@ def test_a_truncated_results_file_is_named(tmp_path):
     refused(tmp_path, rf"{file.name} is damaged: the journal has it")
 
 
-def test_old_days_may_be_removed(tmp_path):
+def test_old_days_may_be_removed_and_are_logged(tmp_path, caplog):
     ends = [NOON + number * DAY for number in range(4)]
     run(tmp_path, 4, ends)
     days = sorted({file.parent for file in stored(tmp_path)})
     assert len(days) == 4
+    newest_removed = next(days[1].iterdir())
     for day in days[:2]:
         shutil.rmtree(day)
     started(tmp_path).notifier.close(0)
+    text = f"{newest_removed} is gone (with 1 older file); if nobody has removed old files, restore it"
+    assert caplog.messages == [text]
+    notes = [note.to_json() for note in check_folder(tmp_path / "state").notes]
+    assert notes == [{"file": str(newest_removed), "note": "it" + text.removeprefix(str(newest_removed))}]
     shutil.rmtree(days[3])
     refused(tmp_path, rf"{days[3].name}/.* is missing")
 
@@ -319,7 +324,7 @@ def summaries_of(folder: Path, batches: int) -> list[Path]:
     return sorted((folder / "summaries").glob("*/*.parquet"), key=lambda path: (path.name.startswith("batch"), path))
 
 
-def test_of_joined_and_single_summaries_only_the_oldest_may_be_removed(tmp_path, monkeypatch):
+def test_of_joined_and_single_summaries_only_the_oldest_may_be_removed(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(small_files, "MOST_FILES", 3)
     monkeypatch.setattr(small_files, "APART", 2)
     oldest, *others = summaries_of(tmp_path, 8)
@@ -331,7 +336,9 @@ def test_of_joined_and_single_summaries_only_the_oldest_may_be_removed(tmp_path,
             started(tmp_path, SUMMARIES)
         file.write_bytes(content)
     oldest.unlink()
+    caplog.clear()
     started(tmp_path, SUMMARIES).notifier.close(0)
+    assert caplog.messages == [f"{oldest} is gone; if nobody has removed old files, restore it"]
 
 
 @pytest.mark.parametrize("kept", ["summaries", "results.jsonl", "alerts.jsonl"])

@@ -215,6 +215,8 @@ class _StateFolder:
                 yield self._lost(folder / name, "it is missing", _accepted(files[name].rows, "row"))
             for name in report.damaged:
                 yield self._damaged_file(folder, name, files[name].rows)
+            if report.retired:
+                self._notes.append(Note(folder / report.retired[-1], f"it {report.note}"))
             for name in (*report.missing, *report.damaged) if self._repair else ():
                 self._losses.append(str(folder / name))
                 del files[name]

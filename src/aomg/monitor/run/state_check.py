@@ -16,7 +16,7 @@ from aomg.monitor.journal.checkpoint import Checkpoint, damaged_checkpoint
 from aomg.monitor.journal.digests import digest_of as digest_of_text
 from aomg.monitor.journal.entry import StoredFile
 from aomg.monitor.journal.journal import FOLDER, Journal
-from aomg.monitor.journal.remedies import NEW_FOLDERS, fsck_command
+from aomg.monitor.journal.remedies import NEW_FOLDERS, fsck_command, numbered
 from aomg.monitor.run.checkpoint_files import files_to_read
 from aomg.monitor.run.checksums import damaged_among
 from aomg.monitor.run.moved_folders import follow_moved, refuse_moved_source
@@ -41,6 +41,12 @@ class FileReport:
     missing: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
     retired: list[str] = field(default_factory=list)
+
+    @property
+    def note(self) -> str:
+        """What to say of the newest file that was removed with all that is older."""
+        more = f" (with {numbered(len(self.retired) - 1, 'older file')})" if len(self.retired) > 1 else ""
+        return f"is gone{more}; if nobody has removed old files, restore it"
 
 
 def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> None:
@@ -77,6 +83,8 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
                     f"{Path(place) / names[0]} {what}{more}: the journal has it. Restore it from a backup, or run "
                     f"{repair}, which accepts the loss"
                 )
+        if report.retired:
+            _LOG.warning("%s %s", Path(place) / report.retired[-1], report.note)
         for name in report.retired:
             del files[name]
     for sink in (*config.sinks.results, *config.sinks.alerts):

@@ -71,17 +71,20 @@ def half_on_spark(folder: Path, spark: SparkSession, expected: Outcome) -> "Half
 
 
 def kill(process: Process, victim: str) -> None:
-    """Kill all processes of a monitor, its driver, its JVM or a worker; or ask all of them to stop."""
-    if victim == "all":
-        os.killpg(process.pid, signal.SIGKILL)
-    elif victim.startswith("stop"):
-        os.killpg(process.pid, signal.SIGTERM)
-    elif victim == "driver":
-        os.kill(process.pid, signal.SIGKILL)
-    else:
-        java = java_of(process)
-        for pid in workers_of(process)[:1] if victim == "worker" else [java] if java else []:
-            with suppress(ProcessLookupError):
+    """Kill all processes of a monitor, its driver, its JVM or a worker; or ask all of them to stop.
+
+    They may have ended already, because of what was killed before.
+    """
+    with suppress(ProcessLookupError):
+        if victim == "all":
+            os.killpg(process.pid, signal.SIGKILL)
+        elif victim.startswith("stop"):
+            os.killpg(process.pid, signal.SIGTERM)
+        elif victim == "driver":
+            os.kill(process.pid, signal.SIGKILL)
+        else:
+            java = java_of(process)
+            for pid in workers_of(process)[:1] if victim == "worker" else [java] if java else []:
                 os.kill(pid, signal.SIGKILL)
 
 

@@ -278,12 +278,24 @@ def test_dates_are_times_at_midnight_in_utc(times):
     ]
 
 
+def test_the_first_nanosecond_is_in_1677():
+    operator = Operator(Query("2 days", "1 day", quantiles=(1,)))
+    (result,) = operator.push([5], np.array([-(2**63) + 1]).view("datetime64[ns]")) + operator.finish()
+    assert str(result.end)[:10] == "1677-09-22"
+
+
 def test_dates_with_a_missing_one_and_dates_as_values():
     operator = Operator(Query("3 days", "1 day", quantiles=(1,)))
     operator.push([5, 7], [None, date(2024, 1, 3)])
     assert (operator.refused, operator.open) == (1, 1)
     with pytest.raises(InputError, match="integers or 64-bit floats"):
         operator.push([date(2024, 1, 3)], [date(2024, 1, 3)])
+
+
+@pytest.mark.parametrize("values", [{1, 2}, (number for number in [1]), None], ids=["set", "generator", "None"])
+def test_what_is_no_array_is_refused_with_what_to_pass(values):
+    with pytest.raises(InputError, match=r"values must be an array.*not (set|generator|NoneType); pass list\(values\)"):
+        Operator(Query(2, 1)).push(values)
 
 
 def test_entries_that_are_no_numbers_are_refused_with_what_they_may_be():

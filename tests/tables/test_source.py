@@ -134,6 +134,14 @@ def test_nanoseconds_are_rounded_down_and_long_periods_fit():
     assert long["count"].to_pylist() == [4]
 
 
+def test_the_first_and_the_last_nanosecond_are_times_like_others():
+    ends = [-(2**63) + 1, 2**63 - 1]
+    for nanoseconds in ([ends[0]], ends, ends[1:]):
+        events = pa.table({"ts": pa.array(nanoseconds).cast(pa.timestamp("ns")), "v": [1] * len(nanoseconds)})
+        micros = pa.array([time // 1000 for time in nanoseconds]).cast(pa.timestamp("us"))
+        assert answers(events, by=None) == answers(events.set_column(0, "ts", micros), by=None)
+
+
 @pytest.mark.parametrize(
     "kind",
     [pa.int8(), pa.uint8(), pa.uint32(), pa.int64(), pa.uint64(), pa.float16(), pa.float32(), pa.decimal128(12, 2)],
@@ -150,6 +158,15 @@ def test_values_may_be_of_every_type_of_number(kind):
     events = pa.table({"k": ["a", "b"] * 200, "ts": instants(NOON + np.arange(400) * SECOND), "v": values})
     plain = values.cast(pa.float64() if pa.types.is_floating(kind) or pa.types.is_decimal(kind) else pa.int64())
     assert_same(rows_of(answers(events), ["k"]), expected_rows(QUERY, events.set_column(2, "v", plain), ["k"]))
+
+
+def test_values_and_weights_may_be_dictionaries_of_numbers():
+    plain = EVENTS.append_column("w", pa.array([None if n % 9 == 0 else n % 4 for n in range(EVENTS.num_rows)]))
+    for name in ("v", "w"):
+        encoded = plain.set_column(plain.column_names.index(name), name, plain[name].dictionary_encode())
+        assert answers(encoded, weight="w") == answers(plain, weight="w")
+    with pytest.raises(InputError, match=r"column 'v' is dictionary.*values must be numbers"):
+        answers(plain.set_column(2, "v", plain["v"].cast(pa.string()).dictionary_encode()))
 
 
 def test_events_without_a_time_or_a_finite_value_are_refused_and_counted():
@@ -329,6 +346,17 @@ def test_what_is_no_table_is_refused_with_what_to_pass(data, message):
 def test_a_lazy_frame_has_to_be_collected():
     with pytest.raises(InputError, match=r"not LazyFrame; collect it first: events.collect\(\)"):
         answers(polars_frame(EVENTS).lazy())
+
+
+def test_other_columns_of_pandas_may_have_one_name():
+    frame = EVENTS.to_pandas().assign(x=1, y=2)
+    assert answers(frame.rename(columns={"y": "x"})) == answers(frame)
+
+
+def test_columns_of_an_empty_frame_of_pandas_fit_any_type():
+    for kind in (object, float):
+        empty = pd.DataFrame({name: pd.Series([], dtype=kind) for name in ("k", "ts", "v")})
+        assert answers(empty).num_rows == 0
 
 
 def test_pandas_names_the_columns_that_it_has():

@@ -44,6 +44,9 @@ def entries_of(data: Any, name: str, exact: bool = True) -> Entries:
         and those beyond 64 bits become NaN.
     """
     array, valid = _read(data, name, exact)
+    if array.ndim == 0 and array.dtype == object:  # an object that NumPy cannot look into
+        kind = type(data).__name__
+        raise InputError(f"{name} must be an array, a column or a list of numbers, not {kind}; pass list({name})")
     if array.ndim != 1:
         raise InputError(f"{name} must have one dimension, not {array.ndim}; pass {name}.ravel() to flatten it")
     if array.dtype != object:

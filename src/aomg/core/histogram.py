@@ -29,8 +29,8 @@ Reals = npt.NDArray[np.float64]
 class Histogram:
     """Buckets that hold values, ascending: `counts[i]` values v have lows[i] <= v < highs[i], exactly.
 
-    Longs beyond 2^53 are the exception. Below -2^53, `lows` are rounded up, by one unit in the last place at most. A query
-    of raw values (digits=None) counts a long as its nearest double.
+    Longs beyond 2^53 are the exception. Below -2^53, `lows` are rounded up, by one unit in the last place at most. A
+    query of raw values (digits=None) counts a long as its nearest double.
     """
 
     lows: Reals

@@ -61,6 +61,8 @@ def _microseconds(times: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         furthest = max(abs(int(times.min().astype(np.int64))), abs(int(times.max().astype(np.int64))))
         if furthest * step * _PER_UNIT[unit] >= _FURTHEST:
             raise InputError("times are more than 73,000 years from 1970; check their unit")
+    if (unit, step) == ("ns", 1):  # NumPy's own conversion overflows in the first microsecond of 1677
+        return times.astype(np.int64) // 1_000
     return times.astype("datetime64[us]").astype(np.int64)
 
 

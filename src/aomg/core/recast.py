@@ -71,9 +71,9 @@ def refuse_conversion(requested: Query, stored: Query | None = None) -> None:
     changes = [] if requested.digits in (1, 2, 3) else ["digits=3"]
     changes += ["few_k=None"] if requested.keeps_lists else []
     raise StateError(
-        f"use query.replace({', '.join(changes)}): other quantiles and roll-ups of summaries with more than three "
-        "digits, raw values or few-k lists, and other sizes of few-k lists, are answered from their part of up to "
-        "three digits, with the same guarantee"
+        f"use query.replace({', '.join(changes)}): other quantiles, fewer thresholds and roll-ups of summaries with "
+        "more than three digits, raw values or few-k lists, and other sizes of few-k lists, are answered from their "
+        "part of up to three digits, with the same guarantee"
     )
 
 

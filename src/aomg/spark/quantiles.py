@@ -124,7 +124,7 @@ def windows(
     query
         May differ from the query that wrote the summaries in its size (any multiple of the period), in its quantiles,
         and in having fewer thresholds. Other quantiles keep the guarantee; their intervals may be wider. Summaries of
-        more than three digits, of raw values or with few-k lists answer other quantiles and roll-ups at three digits:
+        more than three digits, of raw values or with few-k lists answer all but their own query at three digits:
         `query.replace(digits=3, few_k=None)`. A query that the summaries cannot answer is refused here. To know, the
         column `query` of one summary is read; of all of them, if the query has more digits, raw values or few-k lists.
     by

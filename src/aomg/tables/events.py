@@ -160,6 +160,8 @@ class EventColumns:
             latest = last // per_microsecond
             if max(latest, -first // per_microsecond) >= _FURTHEST:
                 raise _too_far(self.time)
+            if first - period < -(1 << 63):  # nanoseconds of 1677: their sub-window begins before all nanoseconds
+                times, period = times // per_microsecond, self.query.period
         if weights is not None and not weights.all():
             heavy = weights > 0
             weightless = heavy.size - int(np.count_nonzero(heavy))
@@ -251,6 +253,8 @@ def part_bounds(size: int, threads: int) -> Iterator[range]:
 
 
 def _is_number(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type)
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
     return any(is_(kind) for is_ in numbers)
 

@@ -86,7 +86,9 @@ def windows(
         into memory. A summary that is damaged, or does not agree with its row, is an error.
     query
         May differ from the query that wrote the summaries in its size (any multiple of the period), in its quantiles,
-        and in having fewer thresholds. Other quantiles keep the guarantee; their intervals may be wider.
+        and in having fewer thresholds. Other quantiles keep the guarantee; their intervals may be wider. Summaries of
+        more than three digits, of raw values or with few-k lists answer all but their own query at three digits:
+        `query.replace(digits=3, few_k=None)`.
     by
         The key columns: all of the summaries' (None), or fewer, which rolls the summaries up.
     threads

@@ -117,7 +117,16 @@ def _of_pandas(frame: Any, names: Sequence[str] | None) -> TableSource:
     if len(wanted) < len(set(names)) and not set(names) <= {*frame.columns, *frame.index.names}:
         return TableSource(pa.schema([(str(name), pa.null()) for name in frame.columns]), iter(()))
     whole = len(wanted) == len(set(names))
-    return _of_table(pa.Table.from_pandas(frame, columns=wanted, preserve_index=not whole))
+    if not frame.columns.is_unique:  # PyArrow refuses the others, too
+        frame = frame[wanted]
+    table = pa.Table.from_pandas(frame, columns=wanted, preserve_index=not whole)
+    return _of_table(table if table.num_rows else _without_types(table))
+
+
+def _without_types(table: pa.Table) -> pa.Table:
+    """An empty table whose doubles have no type: pandas makes doubles of empty columns."""
+    kinds = [pa.null() if kind == pa.float64() else kind for kind in table.schema.types]
+    return pa.table([pa.array([], kind) for kind in kinds], names=table.schema.names)
 
 
 def _of_table(table: pa.Table) -> TableSource:

@@ -45,6 +45,8 @@ export function columnWidths(keys, both, query) {
     const others = FIXED.trend + FIXED.width + FIXED.events + worst + estimates.reduce((sum, one) => sum + one, 0) + (many + 4) * GAP + EDGES;
     // a long name gives way before the table scrolls sideways
     const own = Math.max(least, Math.min(name, keys.clientWidth - others));
+    // a name that would be cut takes two lines
+    mark(keys, "data-many", isLong || own < name);
     const columns = [`minmax(${own}px, 1.6fr)`, `${FIXED.trend}px`, `minmax(${worst}px, 0.8fr)`, ...estimates.map((one) => `minmax(${one}px, 1fr)`), `${FIXED.width}px`, `${FIXED.events}px`];
     const wanted = columns.join(" ");
     if (wanted === shown) return;
@@ -55,7 +57,6 @@ export function columnWidths(keys, both, query) {
 
   keys.style.setProperty("--span", String(many > 2 ? 6 : Math.floor(12 / Math.max(many, 1))));
   keys.style.setProperty("--lines", String(many > 2 ? 2 : 1));
-  mark(keys, "data-many", isLong);
   mark(both, "data-beside", many <= 4 && query.labels.length <= 2);
   show();
   const sized = new ResizeObserver(show);

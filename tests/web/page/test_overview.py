@@ -613,6 +613,9 @@ def test_it_is_accessible_and_fits_in_light_and_dark_wide_and_narrow(opened, ser
         texts = "[...document.querySelectorAll('.keys .estimate :is(b, i)')]"
         cut = "filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.textContent)"
         assert page.evaluate(f"{texts}.{cut}") == []
+        # the list knows how high its rows are, or the last ones could not be reached
+        heights = "['.row', '.all'].map(one => document.querySelector(`.keys ${one}`).offsetHeight)"
+        page.wait_for_function(f"() => {{ const [row, all] = {heights}; return 20 * row === all; }}")
 
 
 def test_the_theme_that_was_chosen_stays(opened, served):

@@ -123,7 +123,7 @@ class HealthLog:
             batch: dict[str, Any] = {"batch": number, "at": time_text(moment)}
             batch |= {name: _number(fields.get(name)) for name in _BATCH}
             batch["refused"] = sum(int(count) for count in fields["refused"].values())
-            batch["phases"] = {str(name): float(seconds) for name, seconds in fields["phases"].items()}
+            batch["phases"] = {str(name): round(float(seconds), 6) for name, seconds in fields["phases"].items()}
             totals = {name: int(fields["totals"][name]) for name in ("events", "rows")}
             undelivered = {str(name): int(count) for name, count in fields["undelivered"].items()}
             events, seconds = batch["events"], batch["seconds"]

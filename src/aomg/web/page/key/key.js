@@ -7,7 +7,9 @@ import {KeyPage} from "./page.js";
 import {keyFigure} from "./figure.js";
 import {KeyPointer} from "./pointer.js";
 import {sentence} from "../lib/format.js";
+import {live} from "../lib/live.js";
 import {draw, look} from "../lib/plot.js";
+import {waiting} from "../lib/start.js";
 import {zoomed} from "../lib/time_range.js";
 
 export const title = "Key";
@@ -42,7 +44,7 @@ class KeyView {
       } catch (error) {
         if (!(error instanceof Failure) || error.status !== 404 || this.gone(mine)) throw error;
         const query = this.request.query ? this.request.name : "";
-        this.place.replaceChildren(notice(sentence(error.message), sentence(error.whatToDo), element("p", null, element("a", {href: "/" + queryText({query})}, "Go to the overview"))));
+        this.place.replaceChildren(waiting(live.status) ?? notice(sentence(error.message), sentence(error.whatToDo), element("p", null, element("a", {href: "/" + queryText({query})}, "Go to the overview"))));
         return;
       }
       if (this.gone(mine)) throw new Superseded();

@@ -5,8 +5,15 @@ import {duration, fromNow, sentence, time} from "./format.js";
 
 const STEPS = {spark: "Spark starts", plan: "It prepares the queries", batch: "The first micro-batch reads and counts events", window: "The first window is complete"};
 
+// In place of a view that has no data because stored results are still read, or the monitor starts; else null.
+export function waiting(status) {
+  const {loading, version} = status ?? {};
+  if (status && (version === 0 || loading.done < loading.of)) return notice("Reading stored results", "The newest windows appear in a moment.");
+  return status?.starting ? startNotice(status.starting, status.now) : null;
+}
+
 // The steps of a start as a list, and when its first window is due.
-export function startNotice(start, now) {
+function startNotice(start, now) {
   const place = start.steps.indexOf(start.step);
   return notice(
     "The monitor is starting",

@@ -56,7 +56,7 @@ export function columnWidths(keys, both, query) {
   }
 
   keys.style.setProperty("--span", String(many > 2 ? 6 : Math.floor(12 / Math.max(many, 1))));
-  keys.style.setProperty("--lines", String(many > 2 ? 2 : 1));
+  mark(keys, "data-lines", many > 2 ? 2 : 1); // of quantiles, on narrow screens
   mark(both, "data-beside", many <= 4 && query.labels.length <= 2);
   show();
   const sized = new ResizeObserver(show);

@@ -5,7 +5,7 @@ import {element, mark, notice, write} from "../lib/element.js";
 import {live} from "../lib/live.js";
 import {duration, tick, timeWithUtc, titleOf, unitFor, whole} from "../lib/format.js";
 import {commonScale} from "../lib/sparkline.js";
-import {startNotice} from "../lib/start.js";
+import {waiting} from "../lib/start.js";
 
 // One line: number of keys, order, window, and a button that shows silent keys.
 export function summarize(place, answer, query, address, changed) {
@@ -64,9 +64,8 @@ export function explain(place, query, {long, estimate, low, high, own, rank}) {
 // In place of the overview while there is no window: what happens, and when the first one is due.
 export function nothingYet() {
   const known = live.status;
-  const loading = known?.loading && known.loading.done < known.loading.of;
-  if (loading || known?.version === 0) return notice("Reading stored results", "The newest windows appear in a moment.");
-  if (known?.starting) return startNotice(known.starting, known.now);
+  const wait = waiting(known);
+  if (wait !== null) return wait;
   if (known?.live) {
     return notice("No window yet", "The monitor runs, and results appear here by themselves. A window closes when events later than its end arrive.", element("p", null, element("a", {href: "/health"}, "Health"), " shows how many events it reads."));
   }

@@ -39,7 +39,8 @@ export function oneKey(panel, ask, queryNow) {
         throw error;
       }
       if (closed) return;
-      write(heading, `${keyText(key, true)} over time`);
+      const name = keyText(key, true);
+      write(heading, `${name === "all" ? "All events" : name} over time`);
       mark(link, "href", keyAddress(data.query, key));
       mark(plot, "aria-label", `Quantiles of ${keyText(key, true)} over time, with their intervals`);
       plot.style.height = `${HEIGHT}px`;

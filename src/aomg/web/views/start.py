@@ -46,14 +46,14 @@ class Start:
 
     def _due(self, config: Config, query: QueryConfig) -> int | None:
         """Estimate when the first window comes; None if that depends on how many events arrive."""
-        running, asked = self.since + SPARK_SECONDS * _SECOND, query.query
-        if asked.counted:
+        running, window = self.since + SPARK_SECONDS * _SECOND, query.query
+        if window.counted:
             return None
         if config.source.generate is not None:
-            return running + config.every + int((asked.period + asked.lateness) / config.source.generate.speed)
+            return running + config.every + int((window.period + window.lateness) / config.source.generate.speed)
         if config.source.kind != "kafka":
             return running + config.every  # files have events of a whole period already
-        end: int = -(-self.since // asked.period) * asked.period + asked.lateness
+        end: int = -(-self.since // window.period) * window.period + window.lateness
         return max(running, end) + config.every
 
 
@@ -64,9 +64,9 @@ def _first(queries: Iterable[QueryConfig]) -> QueryConfig | None:
 
 def _needs(query: QueryConfig) -> str:
     """Say which events the first window needs."""
-    asked = query.query
-    if asked.counted:
-        return f"query {query.name} has its first window after {asked.period:,} events of a key"
-    late = f" and of {duration_text(asked.lateness)} after it" if asked.lateness else ""
-    period = duration_text(asked.period)
+    window = query.query
+    if window.counted:
+        return f"query {query.name} has its first window after {window.period:,} events of a key"
+    late = f" and of {duration_text(window.lateness)} after it" if window.lateness else ""
+    period = duration_text(window.period)
     return f"query {query.name} has its first window once the events of a period ({period}){late} are read"

@@ -85,7 +85,10 @@ def test_the_page_shows_a_monitor_from_its_first_second_to_its_last(running):
         page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
 
         page.goto(address)  # before there is any result
+        page.wait_for_selector(".steps [aria-current=step]")
+        assert page.inner_text("#data") == "starting" and page.locator(".banner[data-kind=stale]").count() == 0
         page.wait_for_selector(".keys .row a[href]")
+        page.wait_for_selector("#data >> text=live")
         first = page.inner_text(".summary")
         page.wait_for_function("first => document.querySelector('.summary').innerText !== first", arg=first)
 

@@ -69,6 +69,12 @@ class Monitor:
     def log(self, **more) -> AlertLog:
         return AlertLog(self.file, self.state_folder, rules=KNOWN, names=NAMES, **more)
 
+    def fired(self) -> set:
+        """The alerts that fired: one for each firing of a rule for a key, as the monitor counts them."""
+        lines = self.file.read_bytes().splitlines() if self.file.exists() else []
+        alerts = [json.loads(line) for line in lines]
+        return {one["id"] for one in alerts if one["transition"] == "firing"}
+
     def active(self) -> set:
         """What is active, as the judge says."""
         return {
@@ -113,7 +119,9 @@ def test_a_log_that_followed_knows_what_one_that_reads_all_at_once_knows(slow, r
         assert log.snapshot().all == settled(monitor.log()).snapshot().all
         assert shown_active(log) == monitor.active()
         counts = log.snapshot().counts
+        fired = counts.pop("fired")
         assert counts == {state: sum(one["state"] == state for one in log.snapshot().all) for state in counts}
+        assert fired == counts["firing"] + counts["resolved"] == len(monitor.fired())
 
 
 @settings(max_examples=20)
@@ -149,7 +157,7 @@ def test_an_alert_is_one_object_from_pending_to_resolved(tmp_path):
     assert log.step() is False
 
 
-def test_reasons_say_value_interval_limit_duration_and_certainty_with_units(tmp_path):
+def test_reasons_say_value_interval_limit_and_certainty_with_units(tmp_path):
     monitor = Monitor(tmp_path)
     log = monitor.log()
     reasons = []
@@ -158,12 +166,49 @@ def test_reasons_say_value_interval_limit_duration_and_certainty_with_units(tmp_
         log.step()
         reasons += [one["reason"] for one in log.snapshot().all if one["rule"] == "Slow"]
     observed = "inbound p99 5 ms (4.9..5.1), above 4 ms"
-    assert reasons[1] == f"{observed} for 1 min: certain; it fires if this continues"
-    assert reasons[2:4] == [f"{observed} for 2 min: certain", f"{observed} for 3 min: certain"]
-    assert reasons[4] == f"{observed}: certain; resolved 4 min after it started: inbound p99 900 us"
-    assert [one["reason"] for one in log.snapshot().all if one["rule"] == "Median"] == [
-        "inbound p50 2 ms; p50 > 1ms for 3 min: certain"  # it keeps firing for two minutes
-    ]
+    assert reasons[1] == f"{observed}: certain; it fires if this continues"
+    assert reasons[2:4] == [f"{observed}: certain"] * 2
+    assert reasons[4] == f"{observed}: certain; resolved: inbound p99 900 us"
+    (median,) = (one for one in log.snapshot().all if one["rule"] == "Median")
+    assert median["reason"] == "inbound p50 2 ms; p50 > 1ms: certain"  # it keeps firing for two minutes
+    assert median["condition"] == "p50 > 1ms" and median["quantities_at_end"] == {}
+
+
+def test_an_alert_has_one_duration_from_its_firing_to_its_end(tmp_path):
+    monitor = Monitor(tmp_path)
+    log = monitor.log()
+    seconds = {"Slow": [], "Median": []}
+    for number, slow in enumerate([{"b"}, {"b"}, {"b"}, {"b"}, set()]):
+        monitor.batch(number, slow)
+        log.step()
+        for one in log.snapshot().all:
+            seconds[one["rule"]].append((one["state"], one["seconds"]))
+    assert seconds["Slow"] == [("pending", 0), ("pending", 60), ("firing", 0), ("firing", 60), ("resolved", 120)]
+    assert seconds["Median"][-1] == ("firing", 240.0)  # up to the newest window, though the condition no longer holds
+    (slow,) = (one for one in log.snapshot().all if one["rule"] == "Slow")
+    assert slow["quantities_at_end"] == {"inbound.p99": [900.0, 900.0, 900.0]}
+
+
+def test_a_pending_alert_that_never_fires_is_no_alert(tmp_path):
+    monitor = Monitor(tmp_path)
+    for number, slow in enumerate([{"b"}, set(), {"b"}, {"b"}, {"b"}, set()]):
+        monitor.batch(number, slow)
+    alerts = settled(monitor.log()).snapshot()
+    slow = [one for one in alerts.all if one["rule"] == "Slow"]
+    assert [(one["state"], one["fired"] is None) for one in slow] == [("resolved", False), ("inactive", True)]
+    assert "before it fired" in slow[1]["reason"]
+    assert alerts.counts["inactive"] == 1 and alerts.counts["fired"] == len(monitor.fired())
+    listed = alerts.page(AlertsRequest())
+    assert listed["total"] == listed["matching"] == len(alerts.all) - 1
+    assert [one["id"] for one in alerts.page(AlertsRequest(state="inactive"))["alerts"]] == [slow[1]["id"]]
+    assert all(one["state"] != "inactive" for one in (*listed["alerts"], *alerts.active))
+
+
+def test_quantities_have_the_digits_that_are_known(tmp_path):
+    quantities = {"inbound.p99": (4980.0, 5042.2150000000765, 5119.0), "share": (0.1, 0.30000000000000004, 0.4)}
+    JsonLinesSink(tmp_path / "alerts.jsonl").write(0, [line(0, "firing", quantities=quantities)])
+    (answer,) = settled(AlertLog(tmp_path / "alerts.jsonl", None)).snapshot().all
+    assert answer["quantities"] == {"inbound.p99": [4980.0, 5042.215, 5119.0], "share": [0.1, 0.3, 0.4]}
 
 
 def test_a_state_without_lines_tells_what_is_active(tmp_path):
@@ -173,7 +218,7 @@ def test_a_state_without_lines_tells_what_is_active(tmp_path):
     log = settled(AlertLog(None, monitor.state_folder, rules=KNOWN, names=NAMES))
     assert shown_active(log) == monitor.active() and log.snapshot().counts["firing"] == 2
     (slow,) = (one for one in log.snapshot().all if one["rule"] == "Slow")
-    assert slow["reason"] == "p99 > 4ms for 3 min; the values are not in alerts.jsonl"
+    assert slow["reason"] == "p99 > 4ms; the values are not in alerts.jsonl"
     assert slow["link"]["key"] == {"podset": "b"} and slow["end"] == time_text(START + 3 * MINUTE)
 
 
@@ -303,7 +348,7 @@ def test_what_is_asked_is_filtered_and_paged_with_the_active_ones_first(tmp_path
     )
     answer = log.page(AlertsRequest(state="resolved", limit=2))
     assert (answer["total"], answer["matching"], len(answer["alerts"])) == (12, 9, 2)
-    assert answer["counts"] == {"firing": 2, "pending": 1, "resolved": 9}
+    assert answer["counts"] == {"firing": 2, "pending": 1, "resolved": 9, "inactive": 0, "fired": 11}
     assert [one["transition"] for one in log.transitions("inbound", {"podset": "1"})] == ["pending"]
     json.dumps(log.page(AlertsRequest()), allow_nan=False)
 
@@ -316,7 +361,7 @@ def test_a_fleet_tells_who_violates_and_has_no_link_to_a_key(tmp_path):
     JsonLinesSink(tmp_path / "alerts.jsonl").write(0, [alert])
     known = {("g", "R"): KnownRule("p99 > 4ms", ("inbound",), (), 0.25)}
     (answer,) = settled(AlertLog(tmp_path / "alerts.jsonl", None, rules=known, names=NAMES)).snapshot().all
-    assert answer["reason"] == "12 of 40 members violate the condition, 30 % (28..32.5), limit 25 % for 1 min: certain"
+    assert answer["reason"] == "12 of 40 members violate the condition, 30 % (28..32.5), limit 25 %: certain"
     assert answer["link"] is None and answer["queries"] == ["inbound"] and answer["fleet"]["total"] == 40
 
 
@@ -329,7 +374,7 @@ def test_a_possible_alert_and_unknown_bounds_say_so(tmp_path):
     JsonLinesSink(tmp_path / "alerts.jsonl").write(0, [line(0, "firing", **parts)])
     known = {("g", "R"): KnownRule("p99 > 4ms", ("inbound",), (Limit("inbound", "p99", 4000.0, ">", "R"),))}
     (answer,) = settled(AlertLog(tmp_path / "alerts.jsonl", None, rules=known)).snapshot().all
-    assert answer["reason"] == "inbound p99 4.01 ms (3.9..unknown), perhaps above 4 ms for 1 min: possible"
+    assert answer["reason"] == "inbound p99 4.01 ms (3.9..unknown), perhaps above 4 ms: possible"
     assert answer["quantities"] == {"inbound.p99": [3900.0, 4010.0, None]}
 
 
@@ -357,4 +402,4 @@ def test_no_reason_has_a_value_outside_of_its_interval():
 def test_nothing_is_there_yet_and_nothing_is_wrong(tmp_path):
     log = AlertLog(tmp_path / "alerts.jsonl", tmp_path / "state")
     assert log.step() is False and log.snapshot().all == () and log.problem is None
-    assert log.snapshot().counts == {"firing": 0, "pending": 0, "resolved": 0}
+    assert set(log.snapshot().counts.values()) == {0}

@@ -192,7 +192,11 @@ def test_a_stream_that_ended_is_no_alarm_but_its_age_is_said(monitor):
     monitor.health.ended("its source ended")
     answer = monitor.log().snapshot().to_json(monitor.now + 7200 * SECOND, NOON, PERIOD)
     assert answer["stale"] is None and answer["live"] is False and answer["lag_seconds"] is None
-    assert answer["note"] == "the monitor ended 2 h ago: its source ended; the newest results are 2 h old"
+    assert answer["note"] == "the monitor ended 2 h ago: its source ended"  # its results are as old
+    monitor.now += 120 * SECOND
+    monitor.health.ended("it was stopped")
+    note = monitor.log().snapshot().to_json(monitor.now, NOON, PERIOD)["note"]
+    assert note.endswith("it was stopped; the newest results are 2 min old")
     monitor.health.started()
     monitor.batch()
     answer = monitor.log().snapshot().to_json(monitor.now + SECOND, NOON, PERIOD)
@@ -214,18 +218,62 @@ def test_a_monitor_that_was_started_again_has_time_for_its_first_window(monitor)
     monitor.health.started()
     monitor.lives()
     assert stale(monitor, 1) is None
-    monitor.now += 100 * SECOND
+    monitor.now += 290 * SECOND
+    monitor.lives()
+    assert stale(monitor, 1) is None  # Spark starts, and code may have to be compiled
+    monitor.now += 10 * SECOND
     monitor.lives()
     answer = stale(monitor, 1)
-    assert answer["seconds"] == 101.0 and "no micro-batch finished for 1 min 41 s" in answer["because"]
+    assert answer["seconds"] == 301.0 and "no micro-batch finished for 5 min 1 s" in answer["because"]
 
 
 def test_a_first_start_that_never_brings_a_batch_is_an_alarm_though_it_lives(tmp_path):
     running = Monitor(tmp_path)
     running.health.started()
-    running.now += 90 * SECOND
+    running.now += 301 * SECOND
     running.lives()
     assert "no micro-batch finished" in stale(running, 0)["because"]
+
+
+def test_a_start_has_steps_and_says_when_the_first_window_is_due(tmp_path):
+    config = load(EXAMPLE, folder=tmp_path)
+    folder = tmp_path / "state"
+    folder.mkdir()
+    running = Monitor(folder)
+
+    def start(has_windows=False):
+        running.lives()
+        step = running.log().snapshot().start(running.now, has_windows)
+        return step and step.to_json(running.now, config)
+
+    def written(path):
+        file = folder / "checkpoint" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        os.utime(file, ns=(running.now * 1000,) * 2)
+
+    running.file.touch()
+    assert start() is None  # nothing reported a start
+    running.health.started()
+    running.now += 5 * SECOND
+    first = start()
+    assert (first["step"], first["seconds"]) == ("spark", 5.0)
+    # ten times as fast as the clock: 1.7 s for the 17 s of the first window, after Spark's 30 and a batch of 2
+    assert first["due"] == time_text(NOON + 33_700_000)
+    assert first["first_window"].startswith("query inbound has its first window once the events of a period (15s)")
+    for path, step in (("metadata", "plan"), ("offsets/0", "batch")):
+        running.now += 5 * SECOND
+        written(path)
+        assert start()["step"] == step
+    running.now += 200 * SECOND
+    running.batch(rows=0)
+    assert start()["step"] == "window" and start(has_windows=True) is None
+    assert stale(running, 1) is None
+    running.health.ended("its source ended")
+    assert start() is None
+    running.now += SECOND
+    running.health.started()  # again: what the checkpoint has is of the first start
+    assert start(has_windows=True)["step"] == "spark"
 
 
 def test_a_folder_of_results_alone_is_no_alarm_but_its_age_is_said():

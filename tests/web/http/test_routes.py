@@ -108,7 +108,9 @@ def test_filters_of_the_overview_are_those_of_the_heat_map_and_the_csv(served):
 
 def test_a_key_comes_with_its_limits_and_alerts(served):
     response = served.json("/api/key?query=inbound&key.podset=6")
-    assert {"estimate": "p99", "value": 4000.0, "operator": ">", "rule": "PodsetSwitchFault"} in response["limits"]
+    limit = {"estimate": "p99", "value": 4000.0, "operator": ">", "rule": "PodsetSwitchFault", "kind": "alert"}
+    assert limit in response["limits"]
+    assert [one["rule"] for one in response["limits"] if one["kind"] == "target"] == ["inbound_p99"]
     assert [alert["transition"] for alert in response["alerts"]] == ["pending", "firing", "resolved"]
     assert len(response["ends"]) == 30
     short = served.json("/api/key?query=inbound&key.podset=6&from=2026-11-16T11:59:30Z&to=2026-11-16T11:59:45Z")
@@ -123,7 +125,7 @@ def test_a_histogram_is_made_of_the_stored_summaries(served):
 
 def test_alerts_are_told_by_state(served):
     response = served.json("/api/alerts")
-    assert response["counts"] == {"firing": 1, "pending": 1, "resolved": 1}
+    assert response["counts"] == {"firing": 1, "pending": 1, "resolved": 1, "inactive": 0, "fired": 2}
     assert [alert["state"] for alert in response["alerts"]] == ["firing", "pending", "resolved"]
     assert served.json("/api/alerts?state=resolved&key.podset=6")["matching"] == 1
     assert served.json("/api/alerts?query=outbound&state=firing")["matching"] == 0
@@ -221,6 +223,9 @@ def test_pages_that_are_not_there_are_a_page(served):
         answer = served.get(path)
         assert answer.status_code == 404
     assert served.get("/nothing").headers["content-type"].startswith("text/html")
+    page = served.get("/nothing", headers={"Accept": "text/html,*/*"})  # a browser gets the page, with its navigation
+    assert page.status_code == 404 and page.text == served.get("/").text
+    assert served.get("/api/nothing", headers={"Accept": "text/html"}).json()["error"] == "page not found"
 
 
 def test_only_reading_is_possible(served):

@@ -125,8 +125,9 @@ def test_no_unit_leaves_the_interval(call):
             assert high - low <= 1e-14 * max(abs(low), abs(high))
             assert_inside(value, value, value, (text, text, text), scale)
         else:
-            assert_inside(value, low, high, (text, *texts["interval"].split("..")), scale)
-            assert re.fullmatch(r"[0-9,.e+-]+\.\.[0-9,.e+-]+", texts["interval"])
+            assert_inside(value, low, high, (text, *texts["bounds"].split("..")), scale)
+            assert re.fullmatch(r"[0-9,.e+-]+\.\.[0-9,.e+-]+", texts["bounds"])
+            assert texts["interval"] == (f"{texts['bounds']}\xa0{name}" if name else texts["bounds"])
 
 
 def test_minutes_hours_and_days_are_shown_only_where_they_need_few_decimals(call):
@@ -148,15 +149,17 @@ def test_one_number_is_exact_whatever_its_digits_are_however_it_is_rounded_to_be
     assert {one["interval"] for one in texts} == {"exact"}
     assert [float(number(one["value"])) for one in texts] == numbers
     assert set(call("width", [[(high - low) / value] for value, low, high in ends])) == {"0\xa0%"}
-    assert call("estimate", [[500.0, 499.99, 500.01, "us"]]) == [{"value": "500.0\xa0µs", "interval": "499.9..500.1"}]
+    assert call("estimate", [[500.0, 499.99, 500.01, "us"]]) == [
+        {"value": "500.0\xa0µs", "interval": "499.9..500.1\xa0µs", "bounds": "499.9..500.1"}
+    ]
 
 
 def test_a_number_with_all_digits_that_are_shown_is_not_exact_unless_its_ends_are_equal(call):
     narrow = [(1224.7125, 1224.712, 1224.713, None, method) for method in ("certified", "band", "", None)]
     texts = call("estimate", [*narrow, (0.98812345, 0.9881234, 0.9881235, "share", "")])
-    assert [one["interval"] for one in texts] == [*["1,224.712..1,224.713"] * 4, "98.81234..98.81235"]
+    assert [one["interval"] for one in texts] == [*["1,224.712..1,224.713"] * 4, "98.81234..98.81235\xa0%"]
     rounded_outward = call("estimate", [[1 / 3, np.nextafter(1 / 3, 0), np.nextafter(1 / 3, 1)]])
-    assert rounded_outward == [{"value": "0.3333333", "interval": ""}]
+    assert rounded_outward == [{"value": "0.3333333", "interval": "", "bounds": ""}]
     assert call("width", [[8e-7], [8e-7, False]]) == ["0\xa0%", "<0.01\xa0%"]
 
 
@@ -169,7 +172,7 @@ SURFACES = """async ([value, low, high, method]) => {
   const data = {estimates: [estimate], ends: ["2026-11-16T12:00:00Z"], counts: [10], bursts: [false]};
   const unit = () => "us";
 
-  const rows = keyRow({unit: "us", estimates: [estimate]}, () => "/key", () => false);
+  const rows = keyRow({unit: "us", estimates: [estimate]}, () => "/key", () => false, () => false);
   const row = rows.make();
   const estimates = {value, low, high, method};
   rows.fill(row, {key: {podset: "6"}, spark: [], estimates: {p99: estimates}, width: 0.005, count: 10, alert: null});

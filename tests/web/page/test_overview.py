@@ -96,6 +96,61 @@ def test_every_key_is_a_row_worst_first_with_its_quantiles_and_their_intervals(o
     assert page.locator("[aria-sort=descending]").inner_text().strip() == "p99"
 
 
+def test_trends_have_one_scale_or_each_its_own_and_the_worst_of_the_span_is_found(opened, served):
+    page = opened(served.address)
+    answer = served.json("api/keys")
+    assert answer["rows"][0]["key"] == {"podset": "3"}, "podset 6 was as high some windows ago"
+    worst = page.locator(".keys .row", has=page.locator("a[aria-label='podset 6']")).locator(".worst")
+    assert worst.inner_text().startswith("8.00")
+    heights = """() => Object.fromEntries([...document.querySelectorAll('.keys .row')].map((row) => {
+      const heights = row.querySelector('.spark path').getAttribute('d').match(/[0-9.]+(?=[ML]|$)/g).map(Number);
+      return [row.querySelector('a').textContent, Math.max(...heights) - Math.min(...heights)];
+    }))"""
+    same = page.evaluate(heights)
+    healthy = [name for name in same if name not in ("3", "6")]
+    assert all(same[name] > 4 * same[other] for name in ("3", "6") for other in healthy)
+    page.get_by_role("button", name="Own scale").click()
+    page.wait_for_url("**/?trend=own")
+    page.wait_for_function(f"old => ({heights})()['0'] > old", arg=2 * same["0"])
+    page.get_by_role("button", name="highest in 8 min").click()
+    page.wait_for_url("**/?trend=own&rank=span")
+    wait_for_keys(page, keys_of(served, "api/keys?rank=span"))
+    assert set(page.evaluate(KEYS)[:2]) == {"3", "6"}
+    assert page.locator("[aria-sort=descending]").inner_text().replace("\xa0", " ").endswith("highest in 8 min")
+    page.wait_for_selector(".heat[data-drawn]")
+    ticks = "[...document.querySelectorAll('.heat .ytick text')].map(text => text.textContent)"
+    page.wait_for_function(f"keys => JSON.stringify({ticks}.slice(0, 2)) === JSON.stringify(keys)", arg=["3", "6"])
+    page.get_by_role("button", name="p99", exact=True).click()
+    page.wait_for_url("**/?trend=own")
+    wait_for_keys(page, keys_of(served))
+
+
+def test_names_and_intervals_are_not_cut_while_there_is_room(opened, tmp_path):
+    monitor = monitor_files(tmp_path, windows=3, incidents=False)
+    monitor.names = tuple(f"checkout-eu-west-{number}" for number in range(6))
+    monitor.add_window()
+    with serving(monitor.file) as running:
+        page = opened(running.address)
+        page.wait_for_function(f"() => {KEYS}.length === 6")
+        parts = "[...document.querySelectorAll('.keys .row :is(.key a, .estimate b, .estimate i, .worst b)')]"
+        assert page.evaluate(f"{parts}.filter(one => one.scrollWidth > one.clientWidth + 1).length") == 0
+        intervals = page.locator(".keys .row .estimate i").all_inner_texts()
+        assert all(text == "exact" or text.endswith(("\xa0ms", "\xa0µs")) for text in intervals)
+        page.close()
+
+
+def test_a_single_key_has_its_chart_instead_of_a_heat_map(opened, served):
+    page = opened(served.address)
+    page.wait_for_selector(".heat[data-drawn]")
+    page.get_by_role("searchbox").fill("13")
+    page.wait_for_selector(".single[data-drawn]")
+    assert page.locator(".heat").is_hidden()
+    assert page.locator(".single h2").inner_text() == "podset 13 over time"
+    page.get_by_role("searchbox").fill("")
+    page.wait_for_selector(".single", state="hidden")
+    assert page.locator(".heat").is_visible()
+
+
 def test_a_burst_and_an_alert_are_words_with_a_shape(opened, served):
     page = opened(served.address)
     answer = {row["key"]["podset"]: row for row in served.json("api/keys")["rows"]}
@@ -244,7 +299,7 @@ def test_what_is_new_appears_by_itself_and_scroll_focus_and_selection_stay(opene
         before = page.locator(".summary").inner_text()
         monitor.add_window(slow=["9"])
         row = page.locator(".row", has=page.locator("a[aria-label='podset 9']"))
-        row.get_by_text(re.compile("8[.]000?\xa0ms")).wait_for()
+        row.locator(".estimate").get_by_text(re.compile("8[.]000?\xa0ms")).wait_for()
         assert page.locator(".summary").inner_text() != before
         assert page.evaluate("document.querySelector('.keys .scroll').scrollTop") == 150
         assert page.evaluate("document.activeElement === kept && kept.isConnected")
@@ -558,6 +613,9 @@ def test_it_is_accessible_and_fits_in_light_and_dark_wide_and_narrow(opened, ser
         texts = "[...document.querySelectorAll('.keys .estimate :is(b, i)')]"
         cut = "filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.textContent)"
         assert page.evaluate(f"{texts}.{cut}") == []
+        # the list knows how high its rows are, or the last ones could not be reached
+        heights = "['.row', '.all'].map(one => document.querySelector(`.keys ${one}`).offsetHeight)"
+        page.wait_for_function(f"() => {{ const [row, all] = {heights}; return 20 * row === all; }}")
 
 
 def test_the_theme_that_was_chosen_stays(opened, served):

@@ -1,6 +1,7 @@
 """The heat map: nothing that was high is hidden, and an outage looks like one."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,7 @@ from web.histories import MINUTE, NOON, Row, around, history, many_rows
 from aomg.times import time_of, time_text
 from aomg.web.parameters import BadRequest
 from aomg.web.views.heat_map import HeatMapRequest, heat_map_answer
+from aomg.web.views.key import KeyRequest, key_answer
 from aomg.web.views.overview import Filter, KeysRequest, keys_answer
 
 
@@ -89,12 +91,31 @@ def test_columns_keep_their_windows_while_time_goes_on():
 def test_rows_are_the_keys_that_match_in_the_order_of_the_overview():
     rows = [Row((str(index),), 1, {"p99": around(index % 7), "p50": around(index)}, count=index) for index in range(30)]
     built, wanted = history(rows), Filter(search="1")
-    for sort, order in (("count", "asc"), ("p50", "desc"), (None, "desc")):
-        answer = heat_map_answer(built, HeatMapRequest("p99", 5, filter=wanted, sort=sort, order=order), None, None, 1)
-        same = keys_answer(built, KeysRequest(sort, order, wanted, limit=5), None, 1)
+    for sort, order, rank in (("count", "asc", "window"), ("p50", "desc", "span"), (None, "desc", "window")):
+        requested = HeatMapRequest("p99", 5, filter=wanted, sort=sort, order=order, rank=rank)
+        answer = heat_map_answer(built, requested, None, None, 1)
+        same = keys_answer(built, KeysRequest(sort, order, wanted, limit=5, rank=rank), None, 1)
         assert answer["keys"] == [row["key"] for row in same["rows"]]
         assert answer["matching"] == same["matching"] == 12
         assert answer["quantile"] == "p99"
+
+
+def test_bursts_that_at_least_half_of_the_keys_have_at_once_are_shared():
+    bursting = {1: "01", 2: "012", 3: "0123", 4: ""}  # of six keys
+    rows = [
+        Row((str(key),), end, {"p99": around(5)}, burst=str(key) in bursts)
+        for end, bursts in bursting.items()
+        for key in range(6)
+    ]
+    built = history(rows)
+    answer = heat_map_answer(built, HeatMapRequest(rows=2), None, None, 1)  # whichever keys are displayed
+    assert answer["shared_bursts"] == [1, 2]
+    key = key_answer(built, KeyRequest({"podset": "0"}))
+    assert (key["bursts"], key["shared_bursts"]) == ([True, True, True, False], [False, True, True, False])
+    window = keys_answer(built, KeysRequest(time=NOON + 3 * MINUTE), None, 1)
+    assert (window["bursts"], window["shares_burst"]) == (4, True)
+    few = [replace(row, burst=True) for row in rows if row.key[0] in "012"]  # three keys may be a coincidence
+    assert heat_map_answer(history(few), HeatMapRequest(), None, None, 1)["shared_bursts"] == []
 
 
 def test_a_single_window_is_a_single_column():
@@ -108,6 +129,7 @@ def test_a_single_window_is_a_single_column():
         "keys": [{"podset": "6"}],
         "values": [[5.0]],
         "bursts": [],
+        "shared_bursts": [],
         "windows_per_column": 1,
         "matching": 1,
     }

@@ -140,6 +140,7 @@ def test_what_is_told_of_a_key_has_names_methods_limits_and_alerts():
         "starts_seconds": 300.0,
         "counts": [7, 7],
         "bursts": [False, False],
+        "shared_bursts": [False, False],
         "estimates": [
             {
                 "name": "p99_9",

@@ -116,7 +116,21 @@ def test_a_sparkline_has_a_place_for_every_period_and_is_empty_where_a_key_was_s
     for row in answer["rows"]:
         assert row["spark"] == [values.get((row["key"]["podset"], end)) for end in ends]
     times = [time_text(NOON + end * MINUTE) for end in (ends[0], ends[-1])]
-    assert answer["spark"] == {"estimate": "p99", "first": times[0], "last": times[1], "windows": len(ends)}
+    finite = [value for row in answer["rows"] for value in row["spark"] if value is not None]
+    bounds = {"low": min(finite, default=None), "high": max(finite, default=None)}  # of all keys: one scale for all
+    assert answer["spark"] == {"estimate": "p99", "first": times[0], "last": times[1], "windows": len(ends)} | bounds
+    for row in answer["rows"]:
+        known = {end: value for end, value in zip(ends, row["spark"], strict=True) if value is not None}
+        highest = max(known.values(), default=None)
+        newest = max((end for end, value in known.items() if value == highest), default=None)
+        assert (row["worst"] is None) == (highest is None)
+        if row["worst"] is not None:
+            assert (row["worst"]["value"], row["worst"]["end"]) == (highest, time_text(NOON + newest * MINUTE))
+    request = KeysRequest(time=None if index is None else NOON + index * MINUTE, spark=periods, rank="span")
+    worst = [row["worst"] and row["worst"]["value"] for row in keys_answer(built, request, None, 1)["rows"]]
+    known = [value for value in worst if value is not None]
+    assert known == sorted(known, reverse=True) and worst == known + [None] * (len(worst) - len(known))
+    assert sorted(known) == sorted(row["worst"]["value"] for row in answer["rows"] if row["worst"] is not None)
 
 
 @settings(max_examples=50)

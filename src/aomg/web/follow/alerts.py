@@ -1,4 +1,4 @@
-"""Follows the alerts of a monitor: firing, pending and resolved ones.
+"""Follows the alerts of a monitor: firing, pending and resolved ones, and those that never fired.
 
 The lines of `alerts.jsonl` have the values at each transition. The newest alert state in the monitor's journal, where
 there is one, decides which alerts are active: a lost line changes nothing.
@@ -182,6 +182,7 @@ class AlertLog:
     def _collect(self) -> Alerts:
         """Build the snapshot."""
         active = _active(self._state)
+        judged = self._state.judged if self._state is not None else None
         unreported = dict(active)
         alerts = []
         for (identity, started), episode in self._episodes.items():
@@ -189,12 +190,14 @@ class AlertLog:
             transitions = episode.transitions.values()
             if now is not None:
                 unreported.pop(identity, None)
-                alerts.append(self._formatter.active(identity, now, episode.why, transitions))
+                until = max(judged or now.last_true, now.last_true)
+                alerts.append(self._formatter.active(identity, now, episode.why, transitions, until))
                 continue
             if episode.formatted is None:
                 episode.formatted = self._formatter.ended(identity, started, episode.why, episode.ending, transitions)
             alerts.append(episode.formatted)
-        alerts += [self._formatter.state_only(identity, now, size) for identity, (now, size) in unreported.items()]
+        for identity, (now, size) in unreported.items():
+            alerts.append(self._formatter.state_only(identity, now, size, max(judged or now.last_true, now.last_true)))
         alerts.sort(key=lambda alert: (STATES.index(alert.json["state"]), -alert.time))
         return Alerts(tuple(alert.json for alert in alerts), tuple(alert.text for alert in alerts), self._damaged)
 

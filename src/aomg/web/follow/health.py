@@ -5,6 +5,7 @@ Batches that are repeated after a crash count once. Damaged lines are skipped.
 
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from aomg.web.follow.lines import LineReader
 from aomg.web.views.health import HealthSnapshot, lag_seconds
 
 MOST_BATCHES = 500
-_CHECKPOINT_SECONDS = 5.0
+_CHECKPOINT_SECONDS = 1.0
 _BATCH = ("events", "seconds", "rows", "late", "state_rows", "state_bytes")
 
 
@@ -45,6 +46,8 @@ class HealthLog:
         self._refused: dict[str, int] = {}
         self._counts_file: tuple[int, int, int] | None = None
         self._checkpoint: int | None = None
+        self._planned: int | None = None
+        self._begun: int | None = None
         self._checkpoint_read = -_CHECKPOINT_SECONDS
         self._changed = False  # something was read that the snapshot does not have yet
         self._snapshot = HealthSnapshot(every, by_clock, state is not None)
@@ -77,6 +80,8 @@ class HealthLog:
             totals,
             self._undelivered,
             self._checkpoint,
+            self._planned,
+            self._begun,
         )
         changed, self._changed = self._changed, False
         return changed
@@ -118,11 +123,12 @@ class HealthLog:
             batch: dict[str, Any] = {"batch": number, "at": time_text(moment)}
             batch |= {name: _number(fields.get(name)) for name in _BATCH}
             batch["refused"] = sum(int(count) for count in fields["refused"].values())
-            batch["phases"] = {str(name): float(seconds) for name, seconds in fields["phases"].items()}
+            batch["phases"] = {str(name): round(float(seconds), 6) for name, seconds in fields["phases"].items()}
             totals = {name: int(fields["totals"][name]) for name in ("events", "rows")}
             undelivered = {str(name): int(count) for name, count in fields["undelivered"].items()}
             events, seconds = batch["events"], batch["seconds"]
-            batch["events_per_second"] = events / seconds if events is not None and seconds else None
+            # as precise as its parts are known
+            batch["events_per_second"] = float(f"{events / seconds:.4g}") if events is not None and seconds else None
             newest = fields.get("newest_end")
             self._newest = self._newest if newest is None else time_of(newest)
         except Exception:  # a damaged line must not stop those after it
@@ -161,15 +167,14 @@ class HealthLog:
         return True
 
     def _read_checkpoint(self) -> None:
-        """Read when Spark last committed a micro-batch."""
+        """Read when Spark created the checkpoint, and when it last began and committed a micro-batch."""
         if self._state is None or time.monotonic() - self._checkpoint_read < _CHECKPOINT_SECONDS:
             return
         self._checkpoint_read = time.monotonic()
-        try:
-            commits = [path.stat().st_mtime_ns for path in (self._state / "checkpoint" / "commits").iterdir()]
-        except OSError:
-            return
-        self._checkpoint = max(commits, default=0) // 1000 or self._checkpoint
+        folder = self._state / "checkpoint"
+        self._planned = _newest([folder / "metadata"]) or self._planned
+        self._begun = _newest(_files(folder / "offsets")) or self._begun
+        self._checkpoint = _newest(_files(folder / "commits")) or self._checkpoint
 
     def _sign(self) -> int | None:
         if self._lines is None:
@@ -178,6 +183,22 @@ class HealthLog:
             return self._lines.file.stat().st_mtime_ns // 1000
         except OSError:
             return None
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.name.isdecimal()]
+    except OSError:
+        return []
+
+
+def _newest(files: list[Path]) -> int | None:
+    """Return when the newest of some files was written, in microseconds; None if there is none."""
+    times = []
+    for file in files:
+        with suppress(OSError):
+            times.append(file.stat().st_mtime_ns // 1000)
+    return max(times, default=None)
 
 
 def _number(value: Any) -> float | int | None:

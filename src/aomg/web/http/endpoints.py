@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from aomg.web.memory.span import PERIODS
 from aomg.web.parameters import Parameter
 
 ALERT_FILTERS = ("any", "alerting", "firing", "pending", "none")
-ALERT_STATES = ("any", "firing", "pending", "resolved")
+ALERT_STATES = ("any", "firing", "pending", "resolved", "inactive")
 
 _QUERY = Parameter("query", "text", "Name of the query in the configuration (default: the first).", example="inbound")
 _KEY = Parameter("key", "labels", "The key, by the value of each of its labels.", example="6")
@@ -19,6 +20,14 @@ _SORT = Parameter(
     example="p99",
     most=100,
 )
+_RANK = Parameter(
+    "rank",
+    "choice",
+    "Sort by an estimate in the window, or by its highest value in the span of the sparklines.",
+    "window",
+    choices=("window", "span"),
+)
+_SPARK = Parameter("spark", "whole", "Number of periods in each sparkline.", PERIODS, most=500)
 _ORDER = Parameter("order", "choice", "Highest first (desc) or lowest first (asc).", "desc", choices=("desc", "asc"))
 _SEARCH = Parameter("search", "text", "Only keys with this text in a label; ignores case.", "", most=200)
 _OFFSET = Parameter("offset", "whole", "Number of rows to skip.", 0, most=100_000_000)
@@ -26,6 +35,8 @@ _LIMIT = Parameter("limit", "whole", "Maximum number of rows.", 100, least=1, mo
 _FILTERS = (
     _SORT,
     _ORDER,
+    _RANK,
+    _SPARK,
     _SEARCH,
     Parameter("where", "labels", "Only keys whose label has this value.", example="6"),
     Parameter("alert", "choice", "Only keys with an active alert in this state.", "any", choices=ALERT_FILTERS),
@@ -48,7 +59,13 @@ _HEAT_MAP = (
     *_FILTERS,
 )
 _ALERTS = (
-    Parameter("state", "choice", "Only alerts in this state.", "any", choices=ALERT_STATES),
+    Parameter(
+        "state",
+        "choice",
+        "Only alerts in this state; any is all but inactive ones, which never fired.",
+        "any",
+        choices=ALERT_STATES,
+    ),
     Parameter("search", "text", "Only alerts with this text in rule, labels or reason; ignores case.", "", most=200),
     Parameter("query", "text", "Only alerts whose rule reads this query.", example="inbound"),
     _KEY,
@@ -84,7 +101,6 @@ ENDPOINTS = (
             _TIME,
             _OFFSET,
             _LIMIT,
-            Parameter("spark", "whole", "Number of periods in each sparkline.", 60, most=500),
         ),
         "Keys",
         cached=True,
@@ -114,7 +130,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         "/api/alerts",
-        "Alerts: firing, then pending, then resolved.",
+        "Alerts: firing, then pending, then resolved; on request those that never fired.",
         (*_ALERTS, _OFFSET, _LIMIT),
         "Alerts",
         cached=True,

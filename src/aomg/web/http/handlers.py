@@ -14,6 +14,7 @@ from aomg.web.metrics.exposition import Metrics, exposition
 from aomg.web.parameters import NotFound, quoted
 from aomg.web.views.alerts import Alerts, AlertsRequest
 from aomg.web.views.csv import alerts_csv, health_csv, heat_map_csv, histogram_csv, key_csv, keys_csv
+from aomg.web.views.decimals import rounded_interval
 from aomg.web.views.heat_map import HeatMapRequest, heat_map_answer
 from aomg.web.views.key import KeyRequest, key_answer, key_number
 from aomg.web.views.key_order import AlertMarks, Filter
@@ -38,7 +39,7 @@ class Handlers:
             "/api/key": self._key,
             "/api/histogram": self._histogram,
             "/api/alerts": self._alerts,
-            "/api/targets": lambda snapshot, params: {"version": snapshot.version, "targets": snapshot.targets},
+            "/api/targets": lambda snapshot, params: {"version": snapshot.version, "targets": _targets(snapshot)},
             "/api/openapi.json": lambda snapshot, params: description(aomg.__version__),
         }
         """JSON that depends only on the version."""
@@ -71,6 +72,8 @@ class Handlers:
             _filter(params),
             params["sort"] or None,
             params["order"],
+            params["rank"],
+            params["spark"],
         )
         return heat_map_answer(
             history, request, _marks(snapshot, history.name), unit_of(self._live, history.name), snapshot.version
@@ -83,7 +86,13 @@ class Handlers:
         history = self._history(snapshot, params["query"])
         request = KeyRequest(params["key"], params["since"], params["until"], params.get("points"))
         limits = [
-            {"estimate": limit.estimate, "value": limit.value, "operator": limit.operator, "rule": limit.rule}
+            {
+                "estimate": limit.estimate,
+                "value": limit.value,
+                "operator": limit.operator,
+                "rule": limit.rule,
+                "kind": limit.kind,
+            }
             for limit in self._live.limits
             if limit.query == history.name
         ]
@@ -145,12 +154,20 @@ class Handlers:
         return QueryHistory(name, Keys(labels, [], {}, 0), (), (), ())
 
 
+def _targets(snapshot: Snapshot) -> list[dict[str, Any]]:
+    unknown = float("nan")
+    return [
+        {**target, "headroom": rounded_interval(*(unknown if part is None else part for part in target["headroom"]))}
+        for target in snapshot.targets
+    ]
+
+
 def _filter(params: Params) -> Filter:
     return Filter(params["search"], params["where"], params["alert"], params["burst"], bool(params["silent"]))
 
 
 def _keys_request(params: Params) -> KeysRequest:
-    paging = {name: params[name] for name in ("offset", "limit", "spark") if name in params}
+    paging = {name: params[name] for name in ("offset", "limit", "spark", "rank") if name in params}
     return KeysRequest(params["sort"] or None, params["order"], _filter(params), params["at"], **paging)
 
 

@@ -52,13 +52,23 @@ def respond_file(request: Request, file: StaticFile) -> Response:
     return Response(file.content if small else file.compressed, 200, sent, file.kind)
 
 
+def is_for_program(request: Request) -> bool:
+    """Whether the address is one of the API or of a file."""
+    path = request.url.path
+    return path.startswith(("/api/", "/static/")) or path in ("/api", "/metrics")
+
+
+def is_for_reader(request: Request) -> bool:
+    """Whether a browser wants to show the response as a page."""
+    return not is_for_program(request) and "text/html" in request.headers.get("accept", "")
+
+
 def problem(
     request: Request, status: int, error: str, what_to_do: str, headers: dict[str, str] | None = None
 ) -> Response:
     """Return an error: JSON from the API, HTML elsewhere. Control characters that it quotes are escaped."""
     error, what_to_do = _printable(error), _printable(what_to_do)
-    path = request.url.path
-    if path.startswith(("/api/", "/static/")) or path in ("/api", "/metrics"):
+    if is_for_program(request):
         return JSONResponse({"error": error, "what_to_do": what_to_do}, status, headers)
     content = f"""<h1>{escape(_capital(error))}</h1>
 <p>{escape(_capital(what_to_do))}.</p>

@@ -14,7 +14,7 @@ from aomg.web.http import sse as events
 from aomg.web.http.body import Body, json_bytes
 from aomg.web.http.endpoints import BY_PATH, Endpoint
 from aomg.web.http.handlers import Handlers, Params
-from aomg.web.http.responses import problem, respond, respond_file
+from aomg.web.http.responses import is_for_reader, problem, respond, respond_file
 from aomg.web.http.static_files import StaticFiles
 from aomg.web.http.status import change_event
 from aomg.web.lru_cache import LruCache
@@ -104,8 +104,11 @@ def _table(live: LiveData, endpoint: Endpoint, handler: Callable[[Snapshot, Para
     return view
 
 
-def exception_handlers() -> dict[Any, Any]:
-    """Return the handlers of exceptions; their responses never contain a stack trace."""
+def exception_handlers(files: StaticFiles) -> dict[Any, Any]:
+    """Return the handlers of exceptions; their responses never contain a stack trace.
+
+    A browser at an address that does not exist gets the page, which says so and has the way to all views.
+    """
 
     def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, BadRequest)
@@ -116,6 +119,9 @@ def exception_handlers() -> dict[Any, Any]:
         if isinstance(error, HTTPException):
             status, headers = error.status_code, dict(error.headers or {})
         if status == 404:
+            index = files.index() if is_for_reader(request) else None
+            if index is not None:
+                return Response(index.content, 404, {"Cache-Control": "no-store"}, index.kind)
             return problem(request, 404, "page not found", "start at / or /api/openapi.json", headers)
         if status == 405:
             return problem(request, 405, f"{request.method} is not allowed here", "use GET", headers)

@@ -38,7 +38,19 @@ UNIT = _or_null(_one_of("us", "ms", "s"))
 INTERVAL = {**_list(_or_null(NUMBER), "Low, value, high."), "minItems": 3, "maxItems": 3}
 VERSION: Shape = {**WHOLE, "description": "Increases by one with each change; starts again when the server restarts."}
 STALE = _or_null(_object("Set if new results are overdue.", seconds=NUMBER, because=TEXT, what_to_do=TEXT))
+STARTING = _or_null(
+    _object(
+        "Set while the monitor starts and has no window yet: due is an estimate of when the first one comes.",
+        step=_one_of("spark", "plan", "batch", "window"),
+        steps=_list(TEXT, "All steps, in their order."),
+        what=TEXT,
+        seconds=NUMBER,
+        first_window=_or_null(TEXT),
+        due=_or_null(TIME),
+    )
+)
 NOTE = _or_null({**TEXT, "description": "Why there are no new results, where none are due."})
+SHARES_BURST: Shape = {**FLAG, "description": "Whether at least half of the keys have a burst at once."}
 COUNTS = _or_null(_object("Null where only a folder of results is served.", firing=WHOLE, pending=WHOLE))
 KEY_ALERT = _object(state=_one_of("firing", "pending"), rule=TEXT, more=WHOLE)
 
@@ -50,6 +62,7 @@ SHAPES: dict[str, Shape] = {
         title=TEXT,
         loading=_object("Number of result files read so far, and in total.", done=WHOLE, of=WHOLE),
         live=FLAG,
+        starting=STARTING,
         stale=STALE,
         note=NOTE,
         problems=_list(TEXT),
@@ -75,9 +88,12 @@ SHAPES: dict[str, Shape] = {
         query=TEXT,
         sort=TEXT,
         order=_one_of("asc", "desc"),
+        rank=_one_of("window", "span"),
         at=_or_null(TIME),
         total={**WHOLE, "description": "Number of keys in the window; with silent=true, of silent keys."},
         silent={**WHOLE, "description": "Number of silent keys: earlier windows have them, this one does not."},
+        bursts={**WHOLE, "description": "Number of keys with a burst in the window."},
+        shares_burst=SHARES_BURST,
         matching=WHOLE,
         offset=WHOLE,
         columns=_list(TEXT, "Names of the estimates."),
@@ -96,9 +112,27 @@ SHAPES: dict[str, Shape] = {
                 width=_or_null({**NUMBER, "description": "(high - low) / value"}),
                 alert=_or_null(KEY_ALERT),
                 spark=_list(_or_null(NUMBER)),
+                worst=_or_null(
+                    _object(
+                        "The window of the sparkline in which the estimate was highest.",
+                        end=TIME,
+                        value=_or_null(NUMBER),
+                        low=_or_null(NUMBER),
+                        high=_or_null(NUMBER),
+                        method=TEXT,
+                    )
+                ),
             )
         ),
-        spark=_object(estimate=_or_null(TEXT), first=_or_null(TIME), last=_or_null(TIME), windows=WHOLE),
+        spark=_object(
+            "What the sparklines show; low and high are of all keys, for a common scale.",
+            estimate=_or_null(TEXT),
+            first=_or_null(TIME),
+            last=_or_null(TIME),
+            windows=WHOLE,
+            low=_or_null(NUMBER),
+            high=_or_null(NUMBER),
+        ),
     ),
     "HeatMap": _object(
         version=VERSION,
@@ -109,6 +143,7 @@ SHAPES: dict[str, Shape] = {
         keys=_list(LABELS),
         values=_list(_list(_or_null(NUMBER)), "One list per key."),
         bursts=_list(_list(WHOLE), "Row and column of each burst."),
+        shared_bursts=_list(WHOLE, "Columns in which at least half of the query's keys have a burst at once."),
         windows_per_column=WHOLE,
         matching=WHOLE,
     ),
@@ -124,6 +159,7 @@ SHAPES: dict[str, Shape] = {
         starts_seconds=_or_null({**NUMBER, "description": "Length of a window in seconds."}),
         counts=_list(_or_null(WHOLE)),
         bursts=_list(FLAG),
+        shared_bursts=_list(FLAG, "Bursts that at least half of the query's keys have at the same time."),
         estimates=_list(
             _object(
                 name=TEXT,
@@ -134,7 +170,7 @@ SHAPES: dict[str, Shape] = {
                 methods=_list(_or_null(TEXT)),
             )
         ),
-        limits=_list(_object(estimate=TEXT, value=NUMBER, operator=TEXT, rule=TEXT)),
+        limits=_list(_object(estimate=TEXT, value=NUMBER, operator=TEXT, rule=TEXT, kind=_one_of("alert", "target"))),
         alerts=_list(_object(rule=TEXT, transition=TEXT, end=TIME, started=TIME, certainty=TEXT)),
         windows_per_point=WHOLE,
     ),
@@ -150,15 +186,22 @@ SHAPES: dict[str, Shape] = {
     ),
     "Alerts": _object(
         version=VERSION,
-        counts=_object(firing=WHOLE, pending=WHOLE, resolved=WHOLE),
-        total=WHOLE,
+        counts=_object(
+            "One alert is one firing of one rule for one key: fired is firing and resolved. Inactive ones never fired.",
+            firing=WHOLE,
+            pending=WHOLE,
+            resolved=WHOLE,
+            inactive=WHOLE,
+            fired=WHOLE,
+        ),
+        total={**WHOLE, "description": "Firing, pending and resolved alerts."},
         matching=WHOLE,
         alerts=_list(
             _object(
                 id=TEXT,
                 rule=TEXT,
                 group=TEXT,
-                state=_one_of("firing", "pending", "resolved"),
+                state=_one_of("firing", "pending", "resolved", "inactive"),
                 labels=LABELS,
                 annotations=_by_name(TEXT),
                 certainty=_or_null(TEXT),
@@ -170,6 +213,15 @@ SHAPES: dict[str, Shape] = {
                 started=TIME,
                 fired=_or_null(TIME),
                 resolved=_or_null(TIME),
+                seconds=_or_null(
+                    {
+                        **NUMBER,
+                        "description": "How long it fired, up to its end or the newest window; before it fires, how "
+                        "long its condition has held. Null if the time of its end is unknown.",
+                    }
+                ),
+                condition=_or_null({**TEXT, "description": "Of the rule, as written."}),
+                quantities_at_end=_by_name(INTERVAL),
                 fleet=_or_null(
                     _object(violating=WHOLE, total=WHOLE, members=_list(TEXT), silent=WHOLE, suspect=_or_null(TEXT))
                 ),
@@ -185,6 +237,7 @@ SHAPES: dict[str, Shape] = {
         live=FLAG,
         newest_end=_or_null(TIME),
         lag_seconds=_or_null(NUMBER),
+        starting=STARTING,
         stale=STALE,
         note=NOTE,
         batches=_list(

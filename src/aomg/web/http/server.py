@@ -47,9 +47,10 @@ def application(
         finally:
             await asyncio.to_thread(live.stop)
 
+    files = files or StaticFiles()
     app = Starlette(
-        routes=routes(live, files or StaticFiles(), most_viewers),
-        exception_handlers=exception_handlers(),
+        routes=routes(live, files, most_viewers),
+        exception_handlers=exception_handlers(files),
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False

@@ -21,9 +21,15 @@ def status(live: LiveData, snapshot: Snapshot) -> dict[str, Any]:
         "title": live.places.title,
         "loading": {"done": snapshot.loading[0], "of": snapshot.loading[1]},
         "live": health["live"],
+        "starting": health["starting"],
         "stale": health["stale"],
         "note": health["note"],
-        "problems": list(snapshot.problems),
+        # while the monitor starts, that nothing is written yet is no problem
+        "problems": [
+            follower.problem
+            for follower in snapshot.followers
+            if follower.problem is not None and (follower.failing or health["starting"] is None)
+        ],
         "queries": [_query_status(live, snapshot, name) for name in query_names(live, snapshot)],
         "alerts": alert_counts(snapshot),
         "histograms": live.places.summaries is not None,
@@ -37,9 +43,13 @@ def health_json(live: LiveData, snapshot: Snapshot) -> dict[str, Any]:
         period for name in query_names(live, snapshot) if (period := _times(live, snapshot, name)[1]) is not None
     ]
     end = max((window.end for window in newest), default=None)
+    monitor, now = live.health(), clock()
+    reported = monitor.to_json(now, end, min(periods, default=None), _last_written(live.places.results))
+    start = monitor.start(now, end is not None) if reported["stale"] is None else None
     return {
         "version": snapshot.version,
-        **live.health().to_json(clock(), end, min(periods, default=None), _last_written(live.places.results)),
+        **reported,
+        "starting": None if start is None else start.to_json(now, live.places.config),
         "server": {
             "history_bytes": live.history.bytes(),
             "most_bytes": live.history.most_bytes,

@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from aomg.web.memory.columns import ResultColumns
 from aomg.web.memory.keys import Keys
 
+LEAST_SHARING = 4
+"""Of fewer keys, bursts at the same time may be a coincidence."""
 _OBJECTS = 2048  # bytes of a window's Python objects
 
 
@@ -26,6 +28,11 @@ class Window(ResultColumns):
     def __len__(self) -> int:
         return len(self.keys)
 
+    @property
+    def shares_burst(self) -> bool:
+        """Whether at least half of several keys have a burst at once: one cause that they share, not one for each."""
+        return len(self.keys) >= LEAST_SHARING and 2 * int(np.count_nonzero(self.burst)) >= len(self.keys)
+
     def row(self, key: int) -> int | None:
         """Return the row of a key, or None if the window lacks it. Costs a binary search."""
         row = int(self.keys.searchsorted(key))
@@ -34,6 +41,8 @@ class Window(ResultColumns):
     def rows(self, keys: ArrayLike) -> NDArray[np.int64]:
         """Return the row of each key; -1 where the window lacks it."""
         numbers = np.asarray(keys)
+        if numbers is self.keys:
+            return np.arange(len(numbers))
         if not len(self.keys):
             return np.full(numbers.shape, -1, np.int64)
         rows = np.minimum(self.keys.searchsorted(numbers), len(self.keys) - 1)

@@ -14,7 +14,8 @@ import {Address} from "./lib/address.js";
 import {Failure, Superseded} from "./lib/api.js";
 import {element, mark, notice, write} from "./lib/element.js";
 import {listen, live, status, watch} from "./lib/live.js";
-import {duration, isUtc, offset, sentence, zone} from "./lib/format.js";
+import {isUtc, offset, sentence, staleTitle, zone} from "./lib/format.js";
+import {dueText} from "./lib/start.js";
 import {themeSwitch} from "./lib/theme_switch.js";
 
 const VIEWS = {
@@ -44,6 +45,7 @@ async function show() {
   if (view === null) viewElement?.remove();
   close();
   shownPath = address.path;
+  header(); // its banners depend on the view
   for (const link of document.querySelectorAll("#views a")) {
     mark(link, "aria-current", new URL(link.href).pathname === address.path ? "page" : null);
   }
@@ -98,6 +100,15 @@ function go(href, push = true) {
   }
 }
 
+// The view alone: the status is new already.
+async function redraw() {
+  try {
+    await view?.refresh();
+  } catch (error) {
+    if (!(error instanceof Failure)) console.error(error);
+  }
+}
+
 async function refresh() {
   if (document.hidden) return;
   if (refreshing) {
@@ -134,7 +145,13 @@ function header() {
   const known = live.status;
   const connection = document.getElementById("connection");
   mark(connection, "data-state", live.state);
-  write(connection, {live: "live", connecting: "connecting", lost: "reconnecting"}[live.state]);
+  write(connection, {live: "connected", connecting: "connecting", lost: "reconnecting"}[live.state]);
+  const data = document.getElementById("data");
+  const [state, text, about] = known ? dataState(known) : ["", "", ""];
+  mark(data, "hidden", text === "");
+  mark(data, "data-state", state);
+  mark(data, "title", about);
+  write(data, text);
   if (known) {
     write(document.getElementById("title"), known.title || "AOMG");
     const many = (known.alerts?.firing ?? 0) + (known.alerts?.pending ?? 0);
@@ -156,8 +173,11 @@ function header() {
     wanted.push(banner("loading", "Reading stored results:", `${loading.done} of ${loading.of} files, newest windows first.`));
   }
   if (known?.stale) {
-    const since = known.stale.seconds === null || known.stale.seconds === undefined ? "Results are stale." : `Results are stale: no new results for ${duration(known.stale.seconds)}.`;
-    wanted.push(banner("stale", since, [known.stale.because, known.stale.what_to_do].filter(Boolean).map(sentence).join(" ")));
+    wanted.push(banner("stale", staleTitle(known.stale), [known.stale.because, known.stale.what_to_do].filter(Boolean).map(sentence).join(" ")));
+  }
+  // the overview and health say it themselves
+  if (known?.starting && live.state !== "lost" && (known.queries.some((one) => one.windows > 0) || !["/", "/health"].includes(shownPath))) {
+    wanted.push(banner("start", "The monitor is starting.", [sentence(known.starting.what), dueText(known.starting, known.now)].filter(Boolean).join(" ")));
   }
   // the stale banner covers the note
   if (known?.note && !known.stale) wanted.push(banner("note", "", sentence(known.note)));
@@ -175,8 +195,17 @@ function header() {
     mark(line.children[2], "href", one.logInText === "" ? null : logIn());
     mark(line.children[2], "hidden", one.logInText === "");
     write(line.children[2], one.logInText);
-    mark(line, "aria-live", one.kind === "note" ? "off" : null); // its durations change all the time: not to be read out
+    mark(line, "aria-live", ["note", "start"].includes(one.kind) ? "off" : null); // its durations change all the time: not to be read out
   });
+}
+
+// What the data is, whatever the connection does: [state, word, tooltip].
+function dataState(known) {
+  if (known.loading.done < known.loading.of) return ["connecting", "loading", "The server reads stored results"];
+  if (known.stale) return ["stale", "stale", "New results are overdue"];
+  if (known.starting) return ["connecting", "starting", "The monitor is starting"];
+  if (known.live) return ["live", "live", "The monitor is running; new windows appear by themselves"];
+  return ["stored", "stored results", "No monitor is running: the results do not change"];
 }
 
 // The server redirects to /login, and from there back to this view.
@@ -200,9 +229,36 @@ document.addEventListener("click", (event) => {
 });
 addEventListener("popstate", show);
 
+// "?" explains what is shown, "/" goes to the search field.
+document.addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, dialog")) return;
+  const search = event.key === "/" ? place.querySelector("input[type=search]") : null;
+  if (search === null && event.key !== "?") return;
+  event.preventDefault();
+  if (search !== null) search.select();
+  else openGuide(address);
+});
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-guide]")) openGuide(address);
+});
+
+async function openGuide(address) {
+  const {showGuide} = await import("./guide/guide.js");
+  await showGuide(address);
+}
+
+let step = "";
+
 listen((what) => {
-  if (what === "changed") refresh();
-  else header();
+  if (what === "changed") {
+    refresh();
+    return;
+  }
+  header();
+  // a start has no events: views show its steps
+  const now = JSON.stringify(live.status?.starting ?? null);
+  if (what === "status" && now !== step && !refreshing) redraw();
+  step = now;
 });
 zoneNote();
 themeSwitch(document.getElementById("theme"));

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from aomg.monitor.alert import Alert, alert_id
 from aomg.monitor.alerts.state import Instance
 from aomg.times import time_text
+from aomg.web.views.decimals import rounded_interval
 from aomg.web.views.limits import KnownRule
 from aomg.web.views.reasons import active_reason, ended_reason, state_only_reason
 
@@ -31,49 +32,56 @@ class AlertFormatter:
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def active(
-        self, identity: AlertIdentity, now: Instance, why: Alert, transitions: Iterable[Alert]
+        self, identity: AlertIdentity, now: Instance, why: Alert, transitions: Iterable[Alert], until: int
     ) -> FormattedAlert:
-        """Format a pending or firing alert; `why` is the line with its values."""
-        reason = active_reason(why, self.rules.get(identity[:2]), now.last_true - now.since, now.fired is not None)
-        return self._format(identity, now.since, now.fired, None, why, reason, transitions, "pending")
+        """Format a pending or firing alert; `why` is the line with its values, `until` the newest evaluated window."""
+        reason = active_reason(why, self.rules.get(identity[:2]), now.fired is not None)
+        state = "pending" if now.fired is None else "firing"
+        return self._format(identity, state, now.since, now.fired, None, until, why, reason, transitions)
 
     def ended(
         self, identity: AlertIdentity, started: int, why: Alert, ending: Alert | None, transitions: Iterable[Alert]
     ) -> FormattedAlert:
-        """Format a resolved alert; without an `ending` the time is unknown."""
-        reason = ended_reason(why, ending, self.rules.get(identity[:2]))
-        return self._format(identity, started, (ending or why).fired, ending, why, reason, transitions, "resolved")
+        """Format an alert that ended: resolved if it fired, else inactive. Without an `ending` the time is unknown."""
+        reason, fired = ended_reason(why, ending, self.rules.get(identity[:2])), (ending or why).fired
+        state, until = "inactive" if fired is None else "resolved", None if ending is None else ending.end
+        return self._format(identity, state, started, fired, ending, until, why, reason, transitions)
 
-    def state_only(self, identity: AlertIdentity, now: Instance, size: int) -> FormattedAlert:
+    def state_only(self, identity: AlertIdentity, now: Instance, size: int, until: int) -> FormattedAlert:
         """Format a pending or firing alert without lines, from the state alone; `size` is its windows' size."""
         group, name, labels = identity
         rule = self.rules.get((group, name))
-        fields = _head(identity, _state(now.fired), now.last_true - size, now.last_true, now.since, now.fired, None)
+        state = "pending" if now.fired is None else "firing"
+        fields = _head(identity, state, now.last_true - size, now.last_true, now.since, now.fired, None, until)
         fields |= {"annotations": {}, "certainty": None, "quantities": {}, "units": {}, "count": None, "fleet": None}
         queries = rule.queries if rule is not None else ()
-        fields |= {"reason": state_only_reason(rule, now.last_true - now.since), "queries": list(queries)}
+        fields |= {"reason": state_only_reason(rule), "queries": list(queries), "quantities_at_end": {}}
+        fields |= {"condition": None if rule is None else rule.condition}
         fields |= {"link": self._link(queries, dict(labels), now.last_true), "transitions": []}
         return FormattedAlert(fields, now.fired or now.since, _text(fields))
 
     def _format(
         self,
         identity: AlertIdentity,
+        state: str,
         started: int,
         fired: int | None,
         ending: Alert | None,
+        until: int | None,
         why: Alert,
         reason: str,
         transitions: Iterable[Alert],
-        state: str,
     ) -> FormattedAlert:
         resolved = None if ending is None else ending.end
-        state = state if state == "resolved" else _state(fired)
-        fields = _head(identity, state, why.start, why.end, started, fired, resolved)
+        fields = _head(identity, state, why.start, why.end, started, fired, resolved, until)
         line = why.to_json()
         fields |= {name: line.get(name) for name in _MEASURED} | {"reason": reason}
+        fields["quantities"] = _rounded(why)
+        fields["quantities_at_end"] = {} if ending is None or ending is why else _rounded(ending)
         rule = self.rules.get(identity[:2])
         names = dict.fromkeys(name.partition(".")[0] for name in why.quantities if "." in name)
         queries = tuple(names) or (rule.queries if rule is not None else ())
+        fields["condition"] = None if rule is None else rule.condition
         fields |= {"queries": list(queries), "link": self._link(queries, why.labels, why.end)}
         fields["transitions"] = [
             {"transition": transition.transition, "end": time_text(transition.end), "certainty": transition.certainty}
@@ -90,9 +98,17 @@ class AlertFormatter:
 
 
 def _head(
-    identity: AlertIdentity, state: str, start: int, end: int, started: int, fired: int | None, resolved: int | None
+    identity: AlertIdentity,
+    state: str,
+    start: int,
+    end: int,
+    started: int,
+    fired: int | None,
+    resolved: int | None,
+    until: int | None,
 ) -> dict[str, Any]:
     group, rule, labels = identity
+    since = started if fired is None else fired
     return {
         "id": alert_id(group, rule, dict(labels), "started", started),
         "rule": rule,
@@ -104,11 +120,13 @@ def _head(
         "started": time_text(started),
         "fired": None if fired is None else time_text(fired),
         "resolved": None if resolved is None else time_text(resolved),
+        "seconds": None if until is None else max(until - since, 0) / 1e6,
     }
 
 
-def _state(fired: int | None) -> str:
-    return "pending" if fired is None else "firing"
+def _rounded(alert: Alert) -> dict[str, list[float | None]]:
+    """Return low, value and high of each quantity with seven digits: low rounded down and high up."""
+    return {name: rounded_interval(*bounds) for name, bounds in alert.quantities.items()}
 
 
 def _text(fields: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from aomg.times import time_text
 from aomg.web.memory.history import QueryHistory
 from aomg.web.memory.silent_keys import row_selection
+from aomg.web.memory.span import ranking_span
 from aomg.web.views.key_order import AlertMarks, marks_by_key, matching_rows, sort_of
 from aomg.web.views.overview import KeysRequest, key_rows, window_at
 
@@ -22,7 +23,7 @@ _DANGEROUS = re.compile("[\\s\\x00]*[=+\\-@\uff1d\uff0b\uff0d\uff20]|[\\t\\r\\n\
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _OF_A_ROW = ("start", "end", "count", "min", "max", "sub_windows", "burst")
 _WHAT = ("state", "rule", "group", "labels", "certainty", "reason", "count", "quantities", "units")
-_WHEN = ("start", "end", "started", "fired", "resolved")
+_WHEN = ("start", "end", "started", "fired", "resolved", "seconds")
 _ALERT = (*_WHAT, *_WHEN, "annotations", "fleet", "id")
 
 
@@ -67,7 +68,8 @@ def keys_csv(history: QueryHistory, request: KeysRequest, marks: AlertMarks | No
         return csv_lines(header, ())
     by_key = marks_by_key(marks, history.keys)
     selection = row_selection(history, window, request.filter.silent)
-    rows = matching_rows(history, selection.rows, request.filter, sort, request.order, by_key)
+    span = ranking_span(history, selection.rows, request.rank, sort, request.spark)
+    rows = matching_rows(history, selection.rows, request.filter, sort, request.order, by_key, span)
 
     def table_rows() -> Iterator[list[Any]]:
         for begin in range(0, len(rows), _ROWS_AT_ONCE):

@@ -49,6 +49,22 @@ def intervals(numbers: NDArray[Any]) -> Reals:
     return rounded
 
 
+def rounded_interval(low: float, value: float, high: float) -> list[float | None]:
+    """Return low, value and high of one interval with seven digits; None for what is not finite.
+
+    An exact value keeps all of its digits: they are known.
+
+    >>> rounded_interval(4980.0, 5042.2150000000765, 5119.0)
+    [4980.0, 5042.215, 5119.0]
+    >>> rounded_interval(2232.85263125, 2232.85263125, 2232.85263125)
+    [2232.85263125, 2232.85263125, 2232.85263125]
+    """
+    if low == value == high and np.isfinite(value):
+        return [low, value, high]
+    middle, bottom, top = listed(intervals(np.array([value, low, high])))
+    return [bottom, middle, top]
+
+
 def listed(numbers: NDArray[Any]) -> list[Any]:
     """Return nested lists for JSON: None for what is not finite.
 

@@ -1,7 +1,8 @@
 """Monitor health for /api/health, and whether results are stale.
 
 Results are stale when the monitor failed, or should be running and has written no window for three periods, three
-micro-batches and a minute of clock time. Event times do not count: a replayed stream has those of another day.
+micro-batches and a minute of clock time. Until the first micro-batch after its start it has five minutes: Spark starts,
+and code may have to be compiled. Event times do not count: a replayed stream has those of another day.
 """
 
 from collections.abc import Mapping
@@ -11,9 +12,11 @@ from typing import Any
 from aomg.durations import duration_text
 from aomg.monitor.run.health import FAILED, SIGN_OF_LIFE_SECONDS
 from aomg.times import time_of, time_text
+from aomg.web.views.start import Start
 
 _SECOND = 1_000_000
 _LEAST_STALE = 60 * _SECOND
+_LEAST_STALE_START = 300 * _SECOND
 _SILENT = 3 * SIGN_OF_LIFE_SECONDS * _SECOND
 _FAR = 86_400 * _SECOND
 
@@ -32,6 +35,8 @@ class HealthSnapshot:
         When the monitor reported its end, and why; None while it runs, or if it crashed without a report.
     last_rows
         When a batch last wrote result rows.
+    planned, begun
+        When Spark created the checkpoint, and when it last began a micro-batch.
     """
 
     every: int = 0
@@ -45,6 +50,8 @@ class HealthSnapshot:
     totals: Mapping[str, Any] = field(default_factory=dict)
     undelivered: Mapping[str, int] = field(default_factory=dict)
     checkpoint: int | None = None
+    planned: int | None = None
+    begun: int | None = None
 
     def to_json(
         self, now: int, newest_end: int | None, period: int | None, written: int | None = None
@@ -62,6 +69,7 @@ class HealthSnapshot:
             "live": live,
             "newest_end": None if newest_end is None else time_text(newest_end),
             "lag_seconds": self._lag(now, newest_end),
+            "starting": None,
             "stale": self._stale(now, period, written),
             "note": self._note(now, written),
             "batches": list(self.batches),
@@ -71,6 +79,28 @@ class HealthSnapshot:
             "checkpoint_age_seconds": None if self.checkpoint is None else max((now - self.checkpoint) / _SECOND, 0.0),
             "undelivered": dict(self.undelivered),
         }
+
+    def start(self, now: int, has_windows: bool) -> Start | None:
+        """Return the step of a start; None if the monitor is not starting, or has been for too long."""
+        if self.started is None or not self._is_live(now):
+            return None
+        first = self._first_batch()
+        if first is not None:
+            is_waiting = not has_windows and now - first <= _LEAST_STALE_START
+            return Start("window", self.started) if is_waiting else None
+        if self.begun is not None and self.begun >= self.started:
+            return Start("batch", self.started)
+        return Start("plan" if self.planned is not None and self.planned >= self.started else "spark", self.started)
+
+    def _first_batch(self) -> int | None:
+        """Return when the first batch after the newest start was done; None if there is none yet."""
+        times = (_time_of_batch(batch) for batch in reversed(self.batches))
+        done = None
+        for time in times:
+            if self.started is None or time < self.started:
+                break
+            done = time
+        return done
 
     def _is_live(self, now: int) -> bool:
         return self.ended is None and self.sign is not None and now - self.sign <= _SILENT
@@ -84,9 +114,12 @@ class HealthSnapshot:
             return None
         if self.ended is not None:
             return self._failed(now) if self.ended[1] == FAILED else None
-        since = max((time for time in (self.last_rows, written, self.started) if time is not None), default=None)
+        first = self._first_batch()
+        times = (self.last_rows, written, self.started, first)
+        since = max((time for time in times if time is not None), default=None)
         waited = now - (since if since is not None else self._began(now))
-        if waited <= max(3 * self.every, 3 * (period or 0), _LEAST_STALE):
+        least = _LEAST_STALE_START if self.started is not None and first is None else _LEAST_STALE
+        if waited <= max(3 * self.every, 3 * (period or 0), least):
             return None
         if not self._is_live(now):
             because = f"the monitor has given no sign of life for {_text(now - self.sign)}"
@@ -115,6 +148,8 @@ class HealthSnapshot:
         age = max((time for time in (self.last_rows, written) if time is not None), default=None)
         old = "" if age is None else f"; the newest results are {_text(max(now - age, 0))} old"
         if self.ended is not None:
+            if age is not None and abs(self.ended[0] - age) <= _LEAST_STALE:
+                old = ""  # they are as old as its end
             return f"the monitor ended {_text(max(now - self.ended[0], 0))} ago: {self.ended[1]}{old}"
         if not self.runs_here:
             return f"this page shows a folder of results, not a running monitor{old}"

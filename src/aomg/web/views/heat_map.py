@@ -8,10 +8,11 @@ import numpy as np
 from aomg.times import time_text
 from aomg.web.memory.history import QueryHistory
 from aomg.web.memory.silent_keys import row_selection
+from aomg.web.memory.span import PERIODS, ranking_span
 from aomg.web.memory.time_columns import between, ends_of, highest, period_of, time_columns
 from aomg.web.views.decimals import listed, nearest
 from aomg.web.views.estimate_names import default_estimate
-from aomg.web.views.key_order import AlertMarks, Filter, Order, marks_by_key, matching_rows, sort_of
+from aomg.web.views.key_order import AlertMarks, Filter, Order, Rank, marks_by_key, matching_rows, sort_of
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class HeatMapRequest:
         The estimate that the colours show. None is p99, or the highest quantile.
     since, until
         Microseconds: the windows that end from `since` to `until`, inclusive. None is no bound.
-    sort, order, filter
+    sort, order, rank, spark, filter
         As in the overview, at the newest window of the map; sorted by the quantile by default.
     """
 
@@ -34,6 +35,8 @@ class HeatMapRequest:
     filter: Filter = field(default_factory=Filter)
     sort: str | None = None
     order: Order = "desc"
+    rank: Rank = "window"
+    spark: int = PERIODS
 
 
 def heat_map_answer(
@@ -52,8 +55,10 @@ def heat_map_answer(
     if windows:
         by_key = marks_by_key(marks, history.keys)
         selected = row_selection(history, windows[-1], request.filter.silent).rows
-        rows = matching_rows(history, selected, request.filter, sort, request.order, by_key)
+        span = ranking_span(history, selected, request.rank, sort, request.spark)
+        rows = matching_rows(history, selected, request.filter, sort, request.order, by_key, span)
         matching, keys = len(rows), selected.keys[rows[: request.rows]]
+    shared = np.array([window.shares_burst for window in columns.windows], np.bool_)
     values, bursts = highest(columns, keys, None if quantile is None else history.estimate(quantile))
     return {
         "version": version,
@@ -64,6 +69,7 @@ def heat_map_answer(
         "keys": [history.keys.labels(key) for key in keys.tolist()],
         "values": listed(nearest(values)),
         "bursts": np.argwhere(bursts).tolist(),
+        "shared_bursts": np.unique(columns.column[shared]).tolist(),
         "windows_per_column": columns.windows_per_column,
         "matching": matching,
     }

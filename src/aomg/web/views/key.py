@@ -67,7 +67,7 @@ def key_answer(
 
     If there are more windows than points, windows of neighbouring periods share a point: the row of the window with the
     highest value of the highest quantile, so that low <= value <= high holds and no peak is lost. The point is a burst
-    if any of its windows is.
+    if any of its windows is; the burst is shared if at least half of the keys have one in each of these windows.
     """
     number = key_number(history, request.key)
     windows, rows = _with_key(between(history, request.since, request.until), number)
@@ -77,6 +77,8 @@ def key_answer(
     chosen, group, gaps, periods_per_point = _thinned(ends, _peaks(history, windows, rows), period, request.points)
     flags = [bool(window.burst[row]) for window, row in zip(windows, rows, strict=True)]
     bursts = np.bincount(group, flags, len(chosen)) > 0
+    alone = [flag and not window.shares_burst for window, flag in zip(windows, flags, strict=True)]
+    shared = bursts & ~(np.bincount(group, alone, len(chosen)) > 0)
     points = [(windows[index], rows[index]) for index in chosen.tolist()]
     # a gap begins one period after the last window before it
     after = [int(end) + (period or 0) for end in ends[np.searchsorted(group, gaps, "right") - 1]]
@@ -92,6 +94,7 @@ def key_answer(
         "starts_seconds": (windows[-1].end - windows[-1].start) / 1e6 if windows else None,
         "counts": _with_gaps([int(window.count[row]) for window, row in points], gaps),
         "bursts": _with_gaps(bursts.tolist(), gaps, [False] * len(gaps)),
+        "shared_bursts": _with_gaps(shared.tolist(), gaps, [False] * len(gaps)),
         "estimates": _estimates(history, points, gaps),
         "limits": [dict(limit) for limit in limits],
         "alerts": [dict(alert) for alert in alerts],

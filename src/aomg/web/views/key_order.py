@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from aomg.web.memory.history import QueryHistory, Window
 from aomg.web.memory.keys import Keys
+from aomg.web.memory.span import Span
 from aomg.web.memory.time_columns import Integers
 from aomg.web.parameters import BadRequest
 from aomg.web.views.estimate_names import default_estimate, quantiles_of, unknown_estimate
@@ -20,6 +21,8 @@ Marks = Mapping[int, Sequence[tuple[str, str]]]
 """Rule and state of the active alerts of a key, by its number; firing ones first."""
 
 Order = Literal["asc", "desc"]
+Rank = Literal["window", "span"]
+"""Whether keys are sorted by an estimate in the window, or by its highest value in the trend up to the window."""
 OTHER_SORTS = ("count", "width", "key", "alert")
 """What keys can be sorted by besides their estimates."""
 
@@ -65,11 +68,18 @@ def sort_of(history: QueryHistory, requested: str | None) -> str:
 
 
 def matching_rows(
-    history: QueryHistory, window: Window, wanted: Filter, sort: str, order: Order, marks: Marks
+    history: QueryHistory,
+    window: Window,
+    wanted: Filter,
+    sort: str,
+    order: Order,
+    marks: Marks,
+    span: Span | None = None,
 ) -> Integers:
     """Return the rows of a window whose keys match, sorted. Costs a few milliseconds for 10,000 keys.
 
-    Values that are not finite come last in both orders; ties are in the natural order of the keys.
+    Values that are not finite come last in both orders; ties are in the natural order of the keys. With a `span` of the
+    window's rows, keys are sorted by their highest value in it.
     """
     if not len(window.keys):
         return np.empty(0, np.int64)
@@ -88,6 +98,8 @@ def matching_rows(
         by = rank.astype(np.float64)
     elif sort in ("alert", "count"):
         by = (severity if sort == "alert" else window.count)[rows].astype(np.float64)
+    elif span is not None and sort not in OTHER_SORTS:
+        by = span.highest[rows].astype(np.float64)
     elif sort == "width":
         by = widths(history, window, rows, sort)
     else:

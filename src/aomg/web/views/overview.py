@@ -5,15 +5,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aomg.times import time_text
 from aomg.web.memory.history import QueryHistory, Window
 from aomg.web.memory.silent_keys import RowSelection, row_selection, silent_keys
-from aomg.web.memory.time_columns import Integers, between, ends_of, highest, period_of, time_columns
+from aomg.web.memory.span import PERIODS, Span, span_of
+from aomg.web.memory.time_columns import Integers, between
 from aomg.web.views.decimals import down, intervals, listed, nearest, up
 from aomg.web.views.estimate_names import default_estimate
-from aomg.web.views.key_order import AlertMarks, Filter, Marks, Order, marks_by_key, matching_rows, sort_of, widths
+from aomg.web.views.key_order import (
+    AlertMarks,
+    Filter,
+    Marks,
+    Order,
+    Rank,
+    marks_by_key,
+    matching_rows,
+    sort_of,
+    widths,
+)
 
 __all__ = ["AlertMarks", "Filter", "KeysRequest", "Marks", "key_rows", "keys_answer", "marks_by_key", "window_at"]
 
@@ -28,6 +38,8 @@ class KeysRequest:
         Microseconds: the newest window that ends then or before. None is the newest.
     spark
         Number of periods in the sparklines; 0 for none.
+    rank
+        Whether to sort by an estimate in the window, or by its highest value in the span of the sparklines.
     """
 
     sort: str | None = None
@@ -36,7 +48,8 @@ class KeysRequest:
     time: int | None = None
     offset: int = 0
     limit: int = 100
-    spark: int = 60
+    spark: int = PERIODS
+    rank: Rank = "window"
 
 
 def window_at(history: QueryHistory, time: int | None) -> Window | None:
@@ -90,29 +103,40 @@ def keys_answer(history: QueryHistory, request: KeysRequest, marks: AlertMarks |
     """Return the JSON object of /api/keys: a page of matching keys. Raises BadRequest for an unknown sort."""
     sort, window = sort_of(history, request.sort), window_at(history, request.time)
     rows, by_key, total, silent = np.empty(0, np.int64), marks_by_key(marks, history.keys), 0, 0
+    bursts, shares_burst = 0, False
     page: list[dict[str, Any]] = []
     drawn = sort if sort in history.estimates else default_estimate(history)
-    spark: dict[str, Any] = {"estimate": drawn, "first": None, "last": None, "windows": 0}
+    spark: dict[str, Any] = {"estimate": drawn, "first": None, "last": None, "windows": 0, "low": None, "high": None}
     if window is not None:
         selection = row_selection(history, window, request.filter.silent)
         total = len(selection.rows)
         silent = total if request.filter.silent else silent_keys(history, window)
-        rows = matching_rows(history, selection.rows, request.filter, sort, request.order, by_key)
+        bursts, shares_burst = int(np.count_nonzero(window.burst)), window.shares_burst
+        span = None
+        if drawn is not None and request.spark > 0:
+            span = span_of(history, selection.rows, history.estimate(drawn), request.spark)
+        ranked = span if request.rank == "span" else None
+        rows = matching_rows(history, selection.rows, request.filter, sort, request.order, by_key, ranked)
         page_rows = rows[request.offset : request.offset + request.limit]
         page = key_rows(history, selection, page_rows, sort, by_key)
-        lines, times = _sparks(history, window, selection.rows.keys[page_rows], drawn, request.spark)
-        for row, line in zip(page, lines, strict=True):
-            row["spark"] = line
-        if times:
-            spark |= {"first": time_text(times[0]), "last": time_text(times[-1]), "windows": len(times)}
+        for row, trend in zip(page, _trends(history, span, page_rows), strict=True):
+            row |= trend
+        if span is not None and len(span.columns.ends):
+            low, high = span.bounds or (None, None)
+            ends = span.columns.ends
+            spark |= {"first": time_text(int(ends[0])), "last": time_text(int(ends[-1])), "windows": len(ends)}
+            spark |= {"low": _number(low), "high": _number(high)}
     return {
         "version": version,
         "query": history.name,
         "sort": sort,
         "order": request.order,
+        "rank": request.rank,
         "at": None if window is None else time_text(window.end),
         "total": total,
         "silent": silent,
+        "bursts": bursts,
+        "shares_burst": shares_burst,
         "matching": len(rows),
         "offset": request.offset,
         "columns": list(history.estimates),
@@ -121,19 +145,27 @@ def keys_answer(history: QueryHistory, request: KeysRequest, marks: AlertMarks |
     }
 
 
-def _sparks(
-    history: QueryHistory, window: Window, keys: NDArray[Any], drawn: str | None, periods: int
-) -> tuple[list[list[float | None]], list[int]]:
-    """Return a value for each of the last periods up to a window, None for none; and the ends of the periods."""
-    if drawn is None or periods < 1:
-        return [[] for _ in keys], []
-    period = period_of(ends_of(history.windows))
-    windows: tuple[Window, ...] = (window,)
-    if periods > 1 and period is not None:
-        windows = between(history, window.end - (2 * periods - 1) * period // 2 + 1, window.end)
-    columns = time_columns(windows, period, periods)
-    values, _ = highest(columns, keys, history.estimate(drawn))
-    return listed(nearest(values)), columns.ends.tolist()
+def _trends(history: QueryHistory, span: Span | None, rows: Integers) -> list[dict[str, Any]]:
+    """Return the sparkline of each row, None for a period without a value, and where it was highest."""
+    if span is None:
+        return [{"spark": [], "worst": None} for _ in rows]
+    lines = listed(nearest(span.values[rows]))
+    peaks = [span.peak(row) for row in rows.tolist()]
+    worst = [
+        None
+        if peak is None
+        else {
+            "end": time_text(peak.end),
+            **dict(zip(("value", "low", "high"), listed(intervals(peak.numbers)), strict=True)),
+            "method": history.methods[peak.method],
+        }
+        for peak in peaks
+    ]
+    return [{"spark": line, "worst": one} for line, one in zip(lines, worst, strict=True)]
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(nearest(np.array(value, np.float32)))
 
 
 def _alert(alerts: Sequence[tuple[str, str]]) -> dict[str, Any] | None:

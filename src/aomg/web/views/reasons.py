@@ -1,6 +1,8 @@
-"""Explains an alert in a sentence: "inbound p99 4.31 ms (4.28..4.35), above 4 ms for 45 s: certain"."""
+"""Explains an alert in a sentence: "inbound p99 4.31 ms (4.28..4.35), above 4 ms: certain".
 
-from aomg.durations import duration_text
+How long it lasts is not part of it: that is one number of its own (`seconds` of /api/alerts).
+"""
+
 from aomg.monitor.alert import Alert
 from aomg.monitor.sinks.base import title_of
 from aomg.numbers import number_texts, unit_of
@@ -10,32 +12,32 @@ _SIDES = {">": "above", ">=": "at or above", "<": "below", "<=": "at or below", 
 _REMOVED = {"summary": "the rule was removed"}
 
 
-def active_reason(alert: Alert, rule: KnownRule | None, duration: int, fires: bool) -> str:
-    """Explain a pending or firing alert; its condition has held for `duration` microseconds."""
+def active_reason(alert: Alert, rule: KnownRule | None, fires: bool) -> str:
+    """Explain a pending or firing alert."""
     more = "" if fires else "; it fires if this continues"
-    return f"{_condition_text(alert, rule)} for {_text(duration)}: {alert.certainty}{more}"
+    return f"{_condition_text(alert, rule)}: {alert.certainty}{more}"
 
 
-def state_only_reason(rule: KnownRule | None, duration: int) -> str:
+def state_only_reason(rule: KnownRule | None) -> str:
     """Explain a pending or firing alert of which only the state is known."""
     condition = rule.condition if rule is not None else "its condition holds"
-    return f"{condition} for {_text(duration)}; the values are not in alerts.jsonl"
+    return f"{condition}; the values are not in alerts.jsonl"
 
 
 def ended_reason(alert: Alert, ending: Alert | None, rule: KnownRule | None) -> str:
-    """Explain a resolved alert, and how it ended, where that is known."""
+    """Explain an alert that ended, and how it ended, where that is known."""
     if ending is None:
         return f"{_condition_text(alert, rule)}: {alert.certainty}; no longer active, time of its end unknown"
-    after = _text(max(ending.end - ending.started, 0))
-    if dict(ending.annotations) == _REMOVED:
-        end = f"the rule was removed after {after}"
+    is_removed = dict(ending.annotations) == _REMOVED
+    if is_removed:
+        end = "the rule was removed"
     elif ending.transition == "inactive":
-        end = f"its condition no longer held after {after}, before it fired"
+        end = "its condition no longer held, before it fired"
     else:
-        end = f"resolved {after} after it started"
+        end = "resolved"
     if ending.quantities:
         end += f": {_quantities(ending)}"
-    elif ending.certainty == "no data" and dict(ending.annotations) != _REMOVED:
+    elif ending.certainty == "no data" and not is_removed:
         end += ", because no more data arrived"
     if alert is ending:
         return end
@@ -87,7 +89,3 @@ def amount(low: float, value: float, high: float, unit: str | None) -> str:
     texts = number_texts(value, low, high, scale=scale, grouped=False, missing="unknown")
     suffix = f" {name}" if name else ""
     return f"{texts.value}{suffix}" if low == value == high else f"{texts.value}{suffix} ({texts.interval})"
-
-
-def _text(duration: int) -> str:
-    return duration_text(duration, rounded=True)

@@ -7,7 +7,8 @@ import {live} from "../lib/live.js";
 import {sentence, whole} from "../lib/format.js";
 
 export const title = "Alerts";
-const STATES = ["any", "firing", "pending", "resolved"];
+const STATES = ["any", "firing", "pending", "resolved", "inactive"];
+const NAMES = {any: "All", inactive: "never fired"};
 const PAGE = 50;
 const MOST = 500;
 
@@ -38,7 +39,7 @@ class AlertsView {
       this.place.replaceChildren(notice("Alerts are not available", "Only a folder of results is served, and alerts are stored elsewhere. To see them, serve the monitor's configuration:", element("p", null, element("code", null, "aomg web CONFIG.yaml"))));
       return;
     }
-    this.chips = STATES.map((state) => element("button", {type: "button", "data-state": state, onclick: () => this.change({state: state === "any" ? null : state})}, state === "any" ? null : element("span", {class: "mark", "data-state": state, "aria-hidden": "true"}), element("span", null, state === "any" ? "All" : state), " ", element("b")));
+    this.chips = STATES.map((state) => element("button", {type: "button", "data-state": state, onclick: () => this.change({state: state === "any" ? null : state})}, state === "any" ? null : element("span", {class: "mark", "data-state": state, "aria-hidden": "true"}), element("span", null, NAMES[state] ?? state), " ", element("b")));
     this.search = element("input", {type: "search", placeholder: "Rule, label or reason", "aria-label": "Search alerts", value: this.address.get("search"), maxlength: 200, oninput: () => this.typed()});
     this.csv = element("a", {class: "button", download: true}, "CSV");
     this.filter = element("p", {class: "soft small", hidden: true});
@@ -59,14 +60,17 @@ class AlertsView {
     for (const chip of this.chips) {
       const own = chip.dataset.state;
       mark(chip, "aria-pressed", String(own === (state ?? "any")));
-      write(chip.querySelector("b"), whole(own === "any" ? counts.firing + counts.pending + counts.resolved : counts[own]));
+      write(chip.querySelector("b"), whole(own === "any" ? counts.firing + counts.pending + counts.resolved : counts[own] ?? 0));
+      mark(chip, "hidden", own === "inactive" && !counts.inactive && state !== "inactive");
     }
     if (document.activeElement !== this.search) this.search.value = search;
     this.csv.href = "/api/alerts.csv" + queryText(this.request);
     const only = [query && `query ${query}`, ...Object.entries(labels).map(([name, value]) => `${name.slice(4)} ${value}`)].filter(Boolean);
     this.filter.hidden = only.length === 0;
     this.filter.replaceChildren(`Only ${only.join(", ")}. `, element("a", {href: "/alerts" + queryText({state, search})}, "Show all"));
-    write(this.count, matching === alerts.length ? "" : `${whole(alerts.length)} of ${whole(matching)} shown`);
+    const fired = counts.fired ? `${whole(counts.fired)} ${counts.fired === 1 ? "alert" : "alerts"} fired so far. ` : "";
+    const about = state === "inactive" ? "These conditions held, but not for long enough to fire." : fired;
+    write(this.count, about + (matching === alerts.length ? "" : `${whole(alerts.length)} of ${whole(matching)} shown.`));
     this.more.hidden = alerts.length >= matching || this.limit >= MOST;
     if (alerts.length === 0) {
       this.cards.clear();
@@ -91,8 +95,9 @@ class AlertsView {
 
   none(counts, state, search, only) {
     const all = counts.firing + counts.pending + counts.resolved;
+    if (all === 0 && !search && !only.length && live.status?.starting) return element("div", {class: "none"}, element("h2", null, "No alerts yet"), element("p", {class: "soft"}, "Rules are evaluated from the first window on."));
     if (all === 0 && !search && !only.length) return element("div", {class: "none"}, element("h2", null, "No alerts"), element("p", {class: "soft"}, "No rule has fired yet. Rules are in the configuration, under groups; aomg check validates them."));
-    const what = search || only.length ? `No ${state ?? ""} alert matches.`.replace("  ", " ") : `No alert is ${state}.`;
+    const what = state === "inactive" ? "Every alert that was pending has fired." : search || only.length ? `No ${state ?? ""} alert matches.`.replace("  ", " ") : `No alert is ${state}.`;
     return element("div", {class: "none"}, element("h2", null, what), element("p", {class: "soft"}, `There are ${whole(counts.firing)} firing, ${whole(counts.pending)} pending and ${whole(counts.resolved)} resolved.`), element("p", null, element("a", {href: "/alerts"}, "Show all")));
   }
 

@@ -5,7 +5,7 @@ import {element, fill, write} from "../lib/element.js";
 import {healthFigure, phaseColour, phaseOf, phasesOf, PICTURES, withNewlyLate} from "./plots.js";
 import {live} from "../lib/live.js";
 import {draw} from "../lib/plot.js";
-import {brief, bytes, duration, sentence, share, timeWithUtc, when, whole, width} from "../lib/format.js";
+import {brief, bytes, duration, sentence, time, timeWithUtc, when, whole, width} from "../lib/format.js";
 import {verdict} from "./verdict.js";
 
 export const title = "Health";
@@ -80,8 +80,10 @@ class HealthView {
     const undelivered = Object.values(health.undelivered ?? {}).reduce((sum, many) => sum + many, 0);
     const all = (totals?.events ?? 0) + (totals?.refused ?? 0);
     return [
-      ["Events per second", last ? `${brief(last.events_per_second)}/s` : "–", seconds > 0 ? `${brief(mean((batch) => batch.events_per_second))}/s over ${whole(recent.length)} batches` : ""],
-      ["Lag behind the clock", duration(health.lag_seconds), health.newest_end ? ["newest window ended ", when(health.newest_end, true)] : "no window yet"],
+      ["Events per second", last ? `${brief(last.events_per_second)}/s` : "–", seconds > 0 ? `${brief(mean((batch) => batch.events_per_second))}/s over ${whole(recent.length)} ${recent.length === 1 ? "batch" : "batches"}` : ""],
+      health.lag_seconds === null && health.newest_end
+        ? ["Newest window", time(health.newest_end).split(", ").at(-1), ["ended ", when(health.newest_end, true)]]
+        : ["Lag behind the clock", duration(health.lag_seconds), health.newest_end ? ["newest window ended ", when(health.newest_end, true)] : "no window yet"],
       ["Micro-batch", last ? duration(last.seconds) : "–", last ? `batch ${whole(last.batch)}; ${duration(mean((batch) => batch.seconds))} on average` : ""],
       ["Events so far", last ? brief(totals.events) : "–", last ? `${brief(totals.rows)} rows of results` : ""],
       ["Late events", totals?.late === null || totals?.late === undefined ? "–" : whole(totals.late), totals?.late === null || totals?.late === undefined ? "unknown" : "arrived after their window closed; dropped"],
@@ -89,7 +91,7 @@ class HealthView {
       ["Spark state", health.state_bytes === null || health.state_bytes === undefined ? "–" : bytes(health.state_bytes), health.state_rows === null || health.state_rows === undefined ? "" : `${whole(health.state_rows)} rows`],
       ["Checkpoint", health.checkpoint_age_seconds === null || health.checkpoint_age_seconds === undefined ? "–" : `${duration(Math.round(health.checkpoint_age_seconds))} ago`, health.checkpoint_age_seconds === null || health.checkpoint_age_seconds === undefined ? "" : "a restart resumes from it"],
       ["Waiting notifications", last ? whole(undelivered) : "–", undelivered ? "in the outbox; the monitor retries" : ""],
-      ["Page memory", bytes(server?.history_bytes), server?.most_bytes ? `${share(server.history_bytes / server.most_bytes)} of ${bytes(server.most_bytes)}; when full, the oldest windows are dropped` : ""],
+      ["Page memory", bytes(server?.history_bytes), server?.most_bytes ? `${width(server.history_bytes / server.most_bytes, false)} of ${bytes(server.most_bytes)}; when full, the oldest windows are dropped` : ""],
       ["Viewers", whole(server?.viewers), server?.viewers === 1 ? "open page" : "open pages"],
     ];
   }
@@ -102,6 +104,7 @@ class HealthView {
         element("p", null, element("code", null, "aomg web CONFIG.yaml")),
       ];
     }
+    if (this.health.starting) return [element("h2", null, "No micro-batch is done yet"), element("p", null, "The monitor's health appears here after the first one.")];
     return [element("h2", null, "The monitor has not finished a micro-batch yet"), element("p", null, "Its health appears here after the first one. If the monitor is not running, start it:"), element("p", null, element("code", null, "aomg run CONFIG.yaml"))];
   }
 

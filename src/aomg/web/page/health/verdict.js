@@ -1,6 +1,7 @@
 // The verdict on the monitor's health: a headline, and each problem with what to do.
 
-import {duration, sentence, whole} from "../lib/format.js";
+import {duration, sentence, staleTitle, whole} from "../lib/format.js";
+import {dueText} from "../lib/start.js";
 
 const SLOW_BATCHES = 5;
 
@@ -10,7 +11,7 @@ export function verdict(health, status) {
   const reasons = [];
   const {batches} = health;
   const stale = health.stale ?? status?.stale;
-  if (stale) reasons.push({what: `Results are stale${stale.seconds === null || stale.seconds === undefined ? "" : `: no new results for ${duration(stale.seconds)}`}.`, whatToDo: [stale.because, stale.what_to_do].filter(Boolean).map(sentence).join(" ")});
+  if (stale) reasons.push({what: staleTitle(stale), whatToDo: [stale.because, stale.what_to_do].filter(Boolean).map(sentence).join(" ")});
   for (const problem of status?.problems ?? []) reasons.push({what: sentence(problem), whatToDo: ""});
   const period = Math.min(...(status?.queries ?? []).map((query) => query.period_seconds ?? Infinity));
   const recent = batches.slice(-SLOW_BATCHES);
@@ -23,6 +24,7 @@ export function verdict(health, status) {
   if (late > 0) reasons.push({what: `The newest ${recent.length} micro-batches dropped ${whole(late)} late ${late === 1 ? "event" : "events"}.`, whatToDo: "To include late events, increase lateness in the configuration."});
   const waiting = Object.entries(health.undelivered ?? {}).filter(([, many]) => many > 0);
   for (const [receiver, many] of waiting) reasons.push({what: `${whole(many)} ${many === 1 ? "notification is" : "notifications are"} not delivered to ${receiver} yet.`, whatToDo: "Check that the receiver can be reached; the monitor retries until it succeeds."});
+  if (health.starting) return {state: "connecting", headline: "The monitor is starting", reasons: [{what: sentence(health.starting.what), whatToDo: dueText(health.starting, status?.now)}, ...reasons]};
   const ended = health.live ? "" : firstPart(health.note);
   if (reasons.length > 0) return {state: "firing", headline: ended || (stale ? "Results are stale" : reasons.length === 1 ? "1 problem" : `${whole(reasons.length)} problems`), reasons};
   if (batches.length === 0) return {state: "connecting", headline: ended || "Monitor health is unknown", reasons};

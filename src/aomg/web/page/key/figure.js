@@ -3,7 +3,7 @@
 
 import {alertSpans} from "../alerts/spans.js";
 import {endLabels, limitLabels, panelNames, spanLabels, spanShapes, windowShape} from "./labels.js";
-import {inside, panels, shareRange, valueRange} from "./panels.js";
+import {bands, inside, panels, shareRange, valueRange} from "./panels.js";
 import {STYLES} from "./styles.js";
 import {band, bursts, limitTraces, line, strip} from "./traces.js";
 import {asText} from "../lib/plot.js";
@@ -12,7 +12,7 @@ import {unitFor} from "../lib/format.js";
 import {timeAxis} from "../lib/ticks.js";
 
 // data: the response of /api/key; options: {query (of /api/status), range: [from, to] and windowEnd in milliseconds, log,
-// hidden: Set, look, width, height}
+// hidden: Set, look, width, height}. Returns {data, layout, bands}: bands says which intervals cannot be seen.
 export function keyFigure(data, options) {
   const {look, query} = options;
   const moments = data.ends.map((end) => Date.parse(end));
@@ -29,7 +29,7 @@ export function keyFigure(data, options) {
   const traces = [
     ...main.flatMap((estimate) => band(estimate, moments, "y", options.log ? span[0] : null)),
     ...shares.flatMap((estimate) => band(estimate, moments, "y4", null)),
-    ...limitTraces(limits, main, [...options.range]),
+    ...limitTraces(limits, main, [...options.range], look),
     ...main.map((estimate) => line(estimate, moments, "y")),
     ...shares.map((estimate) => line(estimate, moments, "y4")),
     ...bursts(data, main.at(-1) ?? shares.at(-1), view, look),
@@ -41,6 +41,7 @@ export function keyFigure(data, options) {
   const spans = alertSpans(data.alerts, view.to);
   const most = Math.max(0, ...data.counts.filter((count, index) => count !== null && inside(view, index)));
   return {
+    bands: bands(main, view, span, options.log, domains.tall),
     data: traces,
     layout: {
       showlegend: false, hovermode: "x", hoverdistance: -1, spikedistance: -1, dragmode: "zoom",

@@ -7,7 +7,9 @@ import {KeyPage} from "./page.js";
 import {keyFigure} from "./figure.js";
 import {KeyPointer} from "./pointer.js";
 import {sentence} from "../lib/format.js";
+import {live} from "../lib/live.js";
 import {draw, look} from "../lib/plot.js";
+import {waiting} from "../lib/start.js";
 import {zoomed} from "../lib/time_range.js";
 
 export const title = "Key";
@@ -37,7 +39,14 @@ class KeyView {
     this.starting = true;
     this.late = false;
     try {
-      await this.request.load(this.place.clientWidth);
+      try {
+        await this.request.load(this.place.clientWidth);
+      } catch (error) {
+        if (!(error instanceof Failure) || error.status !== 404 || this.gone(mine)) throw error;
+        const query = this.request.query ? this.request.name : "";
+        this.place.replaceChildren(waiting(live.status) ?? notice(sentence(error.message), sentence(error.whatToDo), element("p", null, element("a", {href: "/" + queryText({query})}, "Go to the overview"))));
+        return;
+      }
       if (this.gone(mine)) throw new Superseded();
       if (this.request.data.newest_end === null) {
         this.place.replaceChildren(notice("No data for this key", "Its windows are no longer in memory.", element("p", null, element("a", {href: "/" + queryText({query: this.request.name})}, "Go to the overview"))));
@@ -45,7 +54,7 @@ class KeyView {
       }
       const page = new KeyPage(this.place, this.request, {range: (name) => this.all(name), scale: () => this.change({scale: this.request.log ? "linear" : null}), toggle: (name) => this.toggle(name)});
       page.show();
-      const plot = await draw(page.figure, () => this.make(page.figure), {doubleClick: false});
+      const plot = await draw(page.figure, () => this.make(page), {doubleClick: false});
       if (this.gone(mine)) {
         plot.close();
         throw new Superseded();
@@ -63,10 +72,12 @@ class KeyView {
     return mine !== this.begun || !this.place.isConnected;
   }
 
-  make(figure) {
+  make(page) {
     const {data, query, drawn, log, hidden, windowEnd} = this.request;
-    const wide = figure.clientWidth;
-    return keyFigure(data, {query, range: drawn, log, hidden, windowEnd: Number.isNaN(windowEnd) ? null : windowEnd, look: look(), width: wide, height: wide < 600 ? 520 : 600});
+    const wide = page.figure.clientWidth;
+    const figure = keyFigure(data, {query, range: drawn, log, hidden, windowEnd: Number.isNaN(windowEnd) ? null : windowEnd, look: look(), width: wide, height: wide < 600 ? 520 : 600});
+    page.showBand(figure.bands);
+    return figure;
   }
 
   async showHistogram() {

@@ -5,15 +5,19 @@ import {translucent} from "./styles.js";
 import {asText} from "../lib/plot.js";
 import {tick} from "../lib/format.js";
 
-// One label for all limits with the same value.
+// One label for all rules with the same limit, at the left; targets are named at the right.
 export function limitLabels(limits, series, options, look) {
-  const byValue = Map.groupBy(limits, (limit) => limit.value);
-  return [...byValue].map(([value, same]) => {
-    const estimate = series.find((one) => one.name === same[0].estimate);
-    const texts = [...new Set(same.map((limit) => `${limit.rule}: ${series.find((one) => one.name === limit.estimate).title} ${limit.operator} ${tick(value, estimate.unit)}`))];
+  const titleOf = (limit) => series.find((one) => one.name === limit.estimate).title;
+  const byValue = Map.groupBy(limits, (limit) => `${limit.kind === "target"} ${limit.value}`);
+  return [...byValue.values()].map((same) => {
+    const [{value, kind, estimate: name}] = same;
+    const estimate = series.find((one) => one.name === name);
+    const isTarget = kind === "target";
+    const limitText = tick(value, estimate.unit);
+    const texts = [...new Set(same.map((limit) => (isTarget ? `target ${limit.rule}${options.width < 600 ? "" : `: ${titleOf(limit)} at most ${limitText}`}` : `${limit.rule}: ${titleOf(limit)} ${limit.operator} ${limitText}`)))];
     return {
-      xref: "paper", x: 0, xanchor: "left", yref: "y", y: options.log ? Math.log10(value) : value, yanchor: "bottom", showarrow: false,
-      text: asText(texts.join(", ")), font: {size: 11, color: estimate.colour}, bgcolor: translucent(look.paper, 0.88), borderpad: 1, align: "left",
+      xref: "paper", x: isTarget ? 1 : 0, xanchor: isTarget ? "right" : "left", yref: "y", y: options.log ? Math.log10(value) : value, yanchor: "bottom", showarrow: false,
+      text: asText(texts.join(", ")), font: {size: 11, color: isTarget ? look.soft : estimate.colour}, bgcolor: translucent(look.paper, 0.88), borderpad: 1, align: "left",
     };
   });
 }

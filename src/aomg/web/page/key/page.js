@@ -3,14 +3,14 @@
 import {keyAddress} from "../lib/address.js";
 import {alertLine} from "../alerts/card.js";
 import {queryText} from "../lib/api.js";
-import {element, fill, mark} from "../lib/element.js";
+import {element, fill, mark, write} from "../lib/element.js";
 import {histogramPanel} from "./histogram.js";
-import {keyCards} from "./cards.js";
+import {keyCards, reading} from "./cards.js";
 import {METHODS, methodsIn, methodStyle} from "./styles.js";
 import {keyTable} from "./table.js";
 import {sample} from "./tip.js";
 import {live} from "../lib/live.js";
-import {duration, keyText, stateMark, when} from "../lib/format.js";
+import {duration, keyText, stateMark, when, width} from "../lib/format.js";
 import {rangeButtons} from "../lib/time_range.js";
 
 export class KeyPage {
@@ -23,6 +23,7 @@ export class KeyPage {
     this.siblings = element("p", {class: "soft about"});
     this.active = element("div", {class: "active"});
     this.cards = element("dl", {class: "cards"});
+    this.reading = element("p", {class: "soft small reading"});
     this.ranges = rangeButtons(act.range);
     this.scale = element("button", {type: "button", onclick: act.scale}, "Log scale");
     this.csv = element("a", {class: "button", download: true}, "CSV");
@@ -39,7 +40,7 @@ export class KeyPage {
     this.histogram = histogramPanel(bars);
     place.replaceChildren(element("div", {class: "key-view"},
       element("header", null, element("nav", {class: "crumbs small", "aria-label": "Breadcrumb"}, element("a", {href: "/" + queryText({query: request.name})}, request.name), " /"), this.heading, this.about, this.siblings),
-      this.active, this.cards,
+      this.active, this.cards, this.reading,
       element("section", {class: "panel", "aria-label": "Over time"}, element("div", {class: "head tools"}, this.ranges.place, this.scale, this.csv), this.legend,
         element("div", {class: "picture"}, this.figure, this.nothing, this.cursor, this.tip), this.methods, this.note),
       element("div", {class: "pair"}, bars, element("section", {class: "panel past", "aria-labelledby": "past-title"}, element("h2", {id: "past-title"}, "Resolved alerts of this key"), this.past)),
@@ -57,6 +58,9 @@ export class KeyPage {
     this.showAbout();
     this.showSiblings();
     this.cards.replaceChildren(...keyCards(selected.data, selected.index, unit));
+    const explained = reading(selected.data, selected.index);
+    mark(this.reading, "hidden", explained === "");
+    this.reading.replaceChildren(`${explained} `, element("button", {type: "button", class: "link", "data-guide": true}, "What am I looking at?"));
     this.active.replaceChildren(...firing.map((alert) => alertLine(alert)));
     this.showPast(request.alerts.filter((alert) => alert.state === "resolved"));
     this.ranges.show(request.range);
@@ -118,9 +122,17 @@ export class KeyPage {
       this.legend.replaceChildren(...data.estimates.map((estimate) => {
         const {number, dash, width: thick} = styles[estimate.name];
         return element("button", {type: "button", class: "quiet", "data-estimate": estimate.name, onclick: () => this.act.toggle(estimate.name)}, sample(`series-${number + 1}`, dash, thick), estimate.title);
-      }), element("span", {class: "small soft"}, "shaded: interval that contains the exact value"), stateMark("burst"));
+      }), this.band = element("span", {class: "small soft"}), stateMark("burst"), this.shared = element("span", {class: "mark", "data-state": "burst", "data-shared": true, hidden: true}, "shared burst: at least half of all keys have one at once, so they share a cause"));
     }
+    mark(this.shared, "hidden", !data.shared_bursts.some(Boolean));
     for (const button of this.legend.querySelectorAll("button")) mark(button, "aria-pressed", String(!hidden.has(button.dataset.estimate)));
+  }
+
+  // bands: see figure.js. A band that is thinner than its line cannot be seen.
+  showBand({thin, visible, widest}) {
+    const names = thin.length === visible.length ? "" : ` of ${thin.map((estimate) => estimate.title).join(", ")}`;
+    const hidden = thin.length === 0 ? "" : `;${names} here thinner than the line: at most ${width(widest, false)} of the value`;
+    write(this.band, visible.length === 0 ? "" : `shaded: interval that contains the exact value${hidden}`);
   }
 
   showMethods() {

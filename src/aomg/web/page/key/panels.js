@@ -42,6 +42,26 @@ export function valueRange(series, limits, view, log) {
   return [low >= 0 ? 0 : low - room, high + room];
 }
 
+// Which of the visible lines have a band that is nowhere higher than the line is thick: {thin, visible, widest}. widest: the
+// largest relative width of those. tall: the height of the panel in pixels.
+export function bands(series, view, [low, high], log, tall) {
+  const place = (value) => ((log ? Math.log10(value / low) / Math.log10(high / low) : (value - low) / (high - low)) * tall);
+  let widest = 0;
+  const thin = series.filter((estimate) => {
+    let [highest, relative] = [0, 0];
+    estimate.values.forEach((value, index) => {
+      const [bottom, top] = [estimate.low[index], estimate.high[index]];
+      if (value === null || bottom === null || top === null || !inside(view, index) || (log && bottom <= 0)) return;
+      highest = Math.max(highest, place(top) - place(bottom));
+      relative = Math.max(relative, (top - bottom) / Math.abs(value || 1));
+    });
+    if (highest >= estimate.width + 1) return false;
+    widest = Math.max(widest, relative);
+    return true;
+  });
+  return {thin, visible: series, widest};
+}
+
 export function shareRange(series, view) {
   const values = series.flatMap((estimate) => [...estimate.low, ...estimate.high].filter((value, index) => value !== null && inside(view, index % view.moments.length)));
   if (values.length === 0) return {range: [0, 1]};

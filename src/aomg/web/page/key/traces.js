@@ -38,16 +38,22 @@ export function line(estimate, moments, yaxis) {
   };
 }
 
+// Bursts as diamonds on the highest line. Those that at least half of all keys have at once are small and open.
 export function bursts(data, highest, view, look) {
   if (!highest) return [];
   const {moments} = view;
-  const marked = indices(moments).filter((index) => data.bursts[index] && highest.values[index] !== null);
-  const many = marked.filter((index) => inside(view, index)).length;
-  return [{
-    type: "scatter", name: "burst", meta: "burst", mode: "markers", hoverinfo: "skip", yaxis: highest.unit === "share" ? "y4" : "y",
-    x: marked.map((index) => moments[index]), y: marked.map((index) => highest.values[index]),
-    marker: {symbol: "diamond", size: many > 120 ? 4 : many > 40 ? 6 : 9, color: many > 40 ? look.series[3] : look.paper, line: {color: look.series[3], width: many > 40 ? 0 : 1.8}},
-  }];
+  const all = indices(moments).filter((index) => data.bursts[index] && highest.values[index] !== null);
+  const many = all.filter((index) => inside(view, index)).length;
+  const trace = (name, marked, marker) => ({
+    type: "scatter", name, meta: name, mode: "markers", hoverinfo: "skip", yaxis: highest.unit === "share" ? "y4" : "y",
+    x: marked.map((index) => moments[index]), y: marked.map((index) => highest.values[index]), marker,
+  });
+  const shared = all.filter((index) => data.shared_bursts?.[index]);
+  const own = all.filter((index) => !data.shared_bursts?.[index]);
+  return [
+    trace("burst", own, {symbol: "diamond", size: many > 120 ? 4 : many > 40 ? 6 : 9, color: many > 40 ? look.series[3] : look.paper, line: {color: look.series[3], width: many > 40 ? 0 : 1.8}}),
+    trace("shared burst", shared, {symbol: "diamond-open", size: many > 40 ? 4 : 6, color: look.series[3], opacity: 0.7, line: {width: 1}}),
+  ];
 }
 
 // One trace per method, with a bar for each run of points with that method.
@@ -71,12 +77,14 @@ export function strip(data, series, moments, look) {
   });
 }
 
-export function limitTraces(limits, series, edges) {
+// Rules are dashed in the colour of their quantile; targets are dotted and grey.
+export function limitTraces(limits, series, edges, look) {
   return limits.map((limit) => {
     const estimate = series.find((one) => one.name === limit.estimate);
+    const isTarget = limit.kind === "target";
     return {
-      type: "scatter", name: asText(limit.rule), meta: `limit ${limit.rule}`, x: edges, y: [limit.value, limit.value], mode: "lines", hoverinfo: "skip",
-      line: {color: estimate.colour, width: 1.4, dash: "5px,4px"},
+      type: "scatter", name: asText(limit.rule), meta: `${isTarget ? "target" : "limit"} ${limit.rule}`, x: edges, y: [limit.value, limit.value], mode: "lines", hoverinfo: "skip",
+      line: isTarget ? {color: look.soft, width: 1.2, dash: "1px,4px"} : {color: estimate.colour, width: 1.4, dash: "5px,4px"},
     };
   });
 }

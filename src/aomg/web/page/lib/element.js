@@ -45,5 +45,5 @@ export function mark(place, name, value) {
 
 // A message in place of content: what happened, and what to do.
 export function notice(title, text, ...more) {
-  return element("section", {class: "notice"}, element("h2", null, title), text ? element("p", null, text) : null, ...more);
+  return element("section", {class: "notice"}, element("h1", null, title), text ? element("p", null, text) : null, ...more);
 }

@@ -166,16 +166,18 @@ export function unitOf(number, unit, steps = STEPS) {
   return {name, scale: [own, length]};
 }
 
-// A value with its interval in the best unit for the value: {value: "4.213 ms", interval: "4.210..4.219"}. The interval
-// is "exact" if both ends are equal, and "" if it is unknown or narrower than doubles can show.
+// A value with its interval in the best unit for the value: {value: "4.213 ms", interval: "4.210..4.219 ms", bounds:
+// "4.210..4.219"}. The interval is "exact" if both ends are equal, and "" if it is unknown or narrower than doubles can
+// show. bounds: without the unit, to stand right after the value.
 // method: that of the API. It is "exact" where the ends were equal before they were rounded.
 export function estimate(value, low, high, unit = null, method = "") {
-  if (!Number.isFinite(low) || !Number.isFinite(high)) return {value: quantity(value, unit), interval: ""};
+  if (!Number.isFinite(low) || !Number.isFinite(high)) return {value: quantity(value, unit), interval: "", bounds: ""};
   const exact = low === high || method === "exact";
   const one = exact || high - low <= ROUNDING * Math.max(Math.abs(low), Math.abs(high));
   const ends = one && Number.isFinite(value) ? [value, value] : [low, high];
   const texts = inUnit(value, ...ends, unit);
-  return {value: texts.value, interval: exact ? "exact" : one ? "" : `${texts.low}..${texts.high}`};
+  const bounds = exact ? "exact" : one ? "" : `${texts.low}..${texts.high}`;
+  return {value: texts.value, interval: exact || one || texts.name === "" ? bounds : `${bounds}\u00a0${texts.name}`, bounds};
 }
 
 // 4213 us is "4.21 ms"; 1234567 without a unit is "1,234,567"; 0.98234 of a share is "98.2 %". For values without interval.
@@ -199,7 +201,7 @@ function inUnit(value, low, high, unit) {
     ({name, scale} = unitOf(main, unit, SECONDS_AND_LESS));
     texts = shown(value, low, high, {digits, scale});
   }
-  return Number.isFinite(value) && name !== "" ? {...texts, value: `${texts.value}\u00a0${name}`} : texts;
+  return {...texts, name, value: Number.isFinite(value) && name !== "" ? `${texts.value}\u00a0${name}` : texts.value};
 }
 
 function plain(number) {
@@ -317,6 +319,31 @@ export function timeWithUtc(text) {
   return isUtc ? `${time(text)} UTC` : `${time(text)} (${utc(text)})`;
 }
 
+// "09:15:30 to 09:17:30 (07:15:30 to 07:17:30 UTC)": the day is not repeated.
+export function timeRange(first, last) {
+  const [from, to] = [time(first), time(last)];
+  const day = from.slice(0, from.lastIndexOf(" ") + 1);
+  const both = `${from} to ${to.startsWith(day) ? to.slice(day.length) : to}`;
+  return isUtc ? `${both} UTC` : `${both} (${utc(first).replace(" UTC", "")} to ${utc(last)})`;
+}
+
+// "15 min" of 14 min 45 s, for headings.
+export function aboutDuration(seconds) {
+  const unit = seconds >= 36000 ? 3600 : seconds >= 120 ? 60 : 1;
+  return duration(Math.round(seconds / unit) * unit);
+}
+
+// "in 25 s" or "25 s ago", for times near the clock.
+export function fromNow(text, now) {
+  const seconds = Math.round((Date.parse(text) - Date.parse(now)) / 1000);
+  return seconds >= 0 ? `in ${duration(seconds)}` : `${duration(-seconds)} ago`;
+}
+
+// Whether event times are those of the clock: in a replay of another day "15 s ago" would be wrong.
+export function isNear(text, now) {
+  return Math.abs(Date.parse(text) - Date.parse(now)) < 6 * 3600e3;
+}
+
 // A <time> element: the viewer's time, with UTC beside it, or (beside = false) as a tooltip.
 export function when(text, beside = false) {
   if (text === null || text === undefined) return document.createTextNode(NOTHING);
@@ -349,6 +376,12 @@ export function titleOf(query, estimate) {
 // "firing", "pending", "resolved", "burst": a shape and a word, not only a colour.
 export function stateMark(state, word = state) {
   return element("span", {class: "mark", "data-state": state}, word);
+}
+
+// "Results are stale: no new results for 5 min." The time is left out if the reason has one.
+export function staleTitle({seconds, because}) {
+  const known = seconds === null || seconds === undefined || /\d/.test(because ?? "");
+  return known ? "Results are stale." : `Results are stale: no new results for ${duration(seconds)}.`;
 }
 
 // A text as a sentence: with a capital letter and a full stop.

@@ -4,6 +4,7 @@ import {asker, Failure, Superseded} from "./api.js";
 import {Stream} from "./stream.js";
 
 const LOOK_EVERY = 10000;
+const LOOK_EVERY_AT_START = 2000;
 const LATE_AFTER = 1000;
 
 // live.status: the newest /api/status; live.state: "connecting", "live" or "lost"; live.failure: why the last request for
@@ -98,6 +99,8 @@ function outOfSight() {
 export function watch() {
   if (!document.hidden) stream.start();
   setInterval(look, LOOK_EVERY);
+  // the steps of a start come without events
+  setInterval(() => live.status?.starting && look(), LOOK_EVERY_AT_START);
   document.addEventListener("visibilitychange", () => (document.hidden ? outOfSight() : inSight()));
   addEventListener("online", () => {
     if (live.state === "lost") stream.hurry();

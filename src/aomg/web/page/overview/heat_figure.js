@@ -42,6 +42,7 @@ export function colouring(values) {
 export function heatFigure(data, colours, width, height, cell) {
   const {ink} = look();
   const names = tickNames(data.keys, width > 800 ? 36 : 18);
+  const shared = new Set(data.shared_bursts);
   const {x, z, step} = withGaps(data.ends, data.values);
   const every = Math.max(Math.ceil((data.keys.length * 15) / Math.max(height - 40, 60)), 1);
   const times = timeTicks(x[0], x.at(-1), Math.max(Math.floor((width - 90) / 76), 2));
@@ -55,10 +56,14 @@ export function heatFigure(data, colours, width, height, cell) {
         type: "heatmap", x, y: data.keys.map((_, row) => row), z: z.map((row) => row.map(colours.scale)), colorscale: "Cividis", zmin: colours.low, zmax: colours.high, showscale: false,
         hoverinfo: "none", hoverongaps: false, ygap: data.keys.length > 40 ? 0 : 1, xgap: 0,
       },
-      {
-        type: "scatter", mode: "markers", x: data.bursts.map(([, column]) => time(column)), y: data.bursts.map(([row]) => row), hoverinfo: "none",
-        marker: {symbol: "diamond", size: 6, color: "#ffffff", line: {color: "#1c2127", width: 1}}, showlegend: false,
-      },
+      // bursts that most keys have at once are small: they share a cause, which the text below says
+      ...[false, true].map((isShared) => {
+        const bursts = data.bursts.filter(([, column]) => shared.has(column) === isShared);
+        return {
+          type: "scatter", mode: "markers", meta: isShared ? "shared bursts" : "bursts", x: bursts.map(([, column]) => time(column)), y: bursts.map(([row]) => row), hoverinfo: "none",
+          marker: isShared ? {symbol: "diamond-open", size: 4, color: "#ffffff", opacity: 0.6, line: {width: 1}} : {symbol: "diamond", size: 6, color: "#ffffff", line: {color: "#1c2127", width: 1}}, showlegend: false,
+        };
+      }),
     ],
     layout: {
       height, margin: {l: 8, r: 12, t: 8, b: 8}, hovermode: "closest", dragmode: false, shapes,

@@ -1,9 +1,11 @@
-// The heat map of the first keys over time: one row per key, one column per window (or several), colour by quantile.
+// The heat map of the first keys over time: one row per key, one column per window (or several), colour by quantile. A
+// single key has its chart instead.
 
 import {keyAddress} from "../lib/address.js";
 import {queryText, Superseded} from "../lib/api.js";
 import {element, mark, write} from "../lib/element.js";
 import {colouring, heatFigure} from "./heat_figure.js";
+import {sharedBursts} from "./shared_bursts.js";
 import {draw} from "../lib/plot.js";
 import {defaultEstimate, keyText, sentence, tick, timeWithUtc, titleOf, unitFor, unrounded} from "../lib/format.js";
 
@@ -12,7 +14,8 @@ const COLUMNS = 240;
 const LEAST_BETWEEN = 2000;
 const SPANS = [["", "all"], ["900", "15 min"], ["3600", "1 h"], ["21600", "6 h"], ["86400", "24 h"]];
 
-// queryNow() and request() return what the table shows. Returns {panel, start(), refresh(anew), close()}.
+// queryNow() and request() return what the table shows. Returns {panel, single, start(), refresh(anew), close()}: two
+// panels, of which one is visible.
 export function heatMap(address, ask, queryNow, request) {
   const query = queryNow();
   const heading = element("h2", null, "");
@@ -26,6 +29,8 @@ export function heatMap(address, ask, queryNow, request) {
   const csv = element("a", {class: "button", download: true, title: "Download the heat map as CSV"}, "CSV");
   const panel = element("section", {class: "panel heat", "aria-label": "Heat map"}, element("div", {class: "head"}, heading, element("label", {class: "end small soft"}, "Time range ", span), csv), legend, plot, readout);
 
+  const single = element("section", {class: "panel single", "aria-label": "The only key", hidden: true});
+  let chart = null; // loaded when there is a single key
   let data = null;
   let drawn = null;
   let started = false;
@@ -92,7 +97,14 @@ export function heatMap(address, ask, queryNow, request) {
   async function show() {
     const title = titleOf(query, data.quantile);
     write(heading, `${title} over time`);
-    mark(panel, "hidden", data.keys.length === 0 || data.ends.length === 0);
+    const isOne = data.matching === 1 && data.keys.length === 1 && data.ends.length > 1;
+    mark(panel, "hidden", data.keys.length === 0 || data.ends.length === 0 || isOne);
+    if (panel.parentElement) mark(panel.parentElement, "data-one", isOne);
+    mark(single, "hidden", !isOne);
+    if (isOne) {
+      chart ??= (await import("./one_key.js")).oneKey(single, ask, queryNow);
+      if (!closed) await chart.show(data);
+    }
     if (panel.hidden) return;
     choose(chosen);
     say();
@@ -122,10 +134,11 @@ export function heatMap(address, ask, queryNow, request) {
     mark(panel, "data-drawn", "true");
   }
 
-  const keysShown = () => (data.matching > data.keys.length ? `the first ${data.keys.length} of ${data.matching.toLocaleString("en")} keys` : `all ${data.keys.length} keys`);
+  const keysShown = () => (data.matching > data.keys.length ? `the first ${data.keys.length} of ${data.matching.toLocaleString("en")} keys` : data.keys.length === 1 ? "the only key" : `all ${data.keys.length} keys`);
 
   function defaultText() {
-    return `${sentence(`${keysShown()}, in the order of the table`)}${data.windows_per_column > 1 ? ` Each column shows the highest of ${data.windows_per_column} windows.` : ""} ◆ = burst`;
+    const bursts = data.bursts.length === 0 ? "" : " ◆ = burst.";
+    return `${sentence(`${keysShown()}, in the order of the table`)}${data.windows_per_column > 1 ? ` Each column shows the highest of ${data.windows_per_column} windows.` : ""}${bursts}${sharedBursts(data)}`;
   }
 
   // A cell is identified by its key and time: rows and columns move as windows arrive.
@@ -158,7 +171,7 @@ export function heatMap(address, ask, queryNow, request) {
 
   function describe([row, column]) {
     const value = data.values[row]?.[column] ?? null;
-    const burst = data.bursts.some(([y, x]) => y === row && x === column) ? ", burst" : "";
+    const burst = data.bursts.some(([y, x]) => y === row && x === column) ? data.shared_bursts.includes(column) ? ", burst that at least half of the keys share" : ", burst" : "";
     return `${keyText(data.keys[row], true)}, ${timeWithUtc(data.ends[column])}: ${value === null ? "no data" : `${titleOf(query, data.quantile)} ${unrounded(value, estimateUnit())}`}${burst}`;
   }
 
@@ -181,6 +194,7 @@ export function heatMap(address, ask, queryNow, request) {
 
   return {
     panel,
+    single,
     // After the table is painted: the plotting library is large.
     start() {
       if (closed || started) return;
@@ -193,6 +207,7 @@ export function heatMap(address, ask, queryNow, request) {
       closed = true;
       clearTimeout(timer);
       drawn?.close();
+      chart?.close();
     },
   };
 }

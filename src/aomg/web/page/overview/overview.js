@@ -2,14 +2,15 @@
 
 import {keyAddress} from "../lib/address.js";
 import {asker, queryText, Superseded} from "../lib/api.js";
-import {element, mark} from "../lib/element.js";
+import {element, mark, write} from "../lib/element.js";
+import {columnWidths} from "./columns.js";
 import {heatMap} from "./heat_map.js";
 import {filters} from "./filters.js";
 import {keyRow} from "./row.js";
 import {live} from "../lib/live.js";
-import {empty, nothingYet, summarize, unknownQuery} from "./messages.js";
+import {empty, explain, nothingYet, summarize, unknownQuery} from "./messages.js";
 import {LongList} from "../lib/long_list.js";
-import {defaultEstimate, sentence} from "../lib/format.js";
+import {aboutDuration, defaultEstimate, sentence, titleOf} from "../lib/format.js";
 
 export const title = "Overview";
 const SPARK = 60;
@@ -23,12 +24,11 @@ export async function open(place, address) {
     if (parts !== null && query !== undefined && parts.matches(query)) return parts.moved(query);
     parts?.close();
     parts = null;
-    if (query === undefined) {
-      place.replaceChildren(known.length === 0 ? nothingYet() : unknownQuery(address.get("query"), known));
-      return null;
-    }
-    if (known.every((one) => one.windows === 0)) {
-      place.replaceChildren(nothingYet());
+    const none = known.length === 0 || known.every((one) => one.windows === 0);
+    if (none || query === undefined) {
+      const instead = none ? nothingYet() : unknownQuery(address.get("query"), known);
+      // the same message stays: its focus and selection, too
+      if (place.firstElementChild?.outerHTML !== instead.outerHTML) place.replaceChildren(instead);
       return null;
     }
     parts = table(place, address, ask, query);
@@ -55,10 +55,15 @@ export function requestOf(address, query) {
   const sort = address.get("sort") || defaultSort(query);
   const request = {
     query: query.name, sort, order: address.get("order") || (sort === "key" ? "asc" : "desc"), search: address.get("search"),
-    alert: address.get("alert"), burst: address.get("burst"), silent: address.get("silent"), at: address.get("at"),
+    rank: rankOf(address, sort, query), alert: address.get("alert"), burst: address.get("burst"), silent: address.get("silent"), at: address.get("at"),
   };
   for (const [label, value] of Object.entries(address.labels("where."))) request[`where.${label}`] = value;
   return request;
+}
+
+// "span": keys are sorted by the highest value in the trend; null: by the window.
+function rankOf(address, sort, query) {
+  return address.get("rank") === "span" && query.estimates.some((one) => one.name === sort) ? "span" : null;
 }
 
 export function defaultSort(query) {
@@ -80,19 +85,23 @@ function table(place, address, ask, initialQuery) {
   const all = element("div", {class: "all", role: "presentation"}, visible);
   const scroll = element("div", {class: "scroll", role: "table", tabindex: "-1", "aria-label": `Keys of ${query.name}`}, element("div", {class: "top", role: "rowgroup"}, head), all);
   const none = element("div", {class: "none", hidden: true});
-  const keys = element("section", {class: "panel keys", "aria-label": "Keys"}, scroll, none);
+  const legend = element("p", {class: "caption small soft"});
+  const keys = element("section", {class: "panel keys", "aria-label": "Keys"}, scroll, none, legend);
   const heat = heatMap(address, ask, () => query, request);
-  const both = element("div", {class: "both"}, keys, heat.panel);
+  const both = element("div", {class: "both"}, keys, heat.panel, heat.single);
   const view = element("div", {class: "overview"}, element("h1", {class: "unseen"}, "Overview"), controls.bar, summary, both);
 
-  const columns = headings(head, query, (sort) => {
+  const columns = headings(head, query, (sort, rank = null) => {
     const now = request();
-    const order = now.sort === sort ? (now.order === "desc" ? "asc" : "desc") : sort === "key" ? "asc" : "desc";
-    changed({sort: sort === defaultSort(query) ? null : sort, order: order === (sort === "key" ? "asc" : "desc") ? null : order});
+    if (rank === "span") sort = query.estimates.some((one) => one.name === now.sort) ? now.sort : defaultSort(query);
+    const first = sort === "key" ? "asc" : "desc";
+    const order = now.sort === sort && now.rank === rank ? (now.order === "desc" ? "asc" : "desc") : first;
+    changed({sort: sort === defaultSort(query) ? null : sort, rank, order: order === first ? null : order});
   });
-  layOut(keys, both, query);
+  const widths = columnWidths(keys, both, query);
   const silent = () => address.get("silent") === "true";
-  const lines = keyRow(query, (row) => keyAddress(query.name, row.key, silent() ? row.end : address.get("at") || null), silent);
+  const ownScale = () => address.get("trend") === "own";
+  const lines = keyRow(query, (row) => keyAddress(query.name, row.key, silent() ? row.end : address.get("at") || null), silent, ownScale);
   const rows = new LongList({
     scroll, all, visible, make: lines.make, fill: lines.fill,
     identity: (row) => JSON.stringify(Object.values(row.key)),
@@ -128,11 +137,27 @@ function table(place, address, ask, initialQuery) {
     mark(none, "hidden", answer.matching > 0);
     if (answer.matching === 0) none.replaceChildren(...empty(answer, address, changed));
     lines.update(answer);
-    for (const [name, cell] of columns) {
-      mark(cell, "aria-sort", name === answer.sort ? (answer.order === "asc" ? "ascending" : "descending") : null);
-    }
+    widths.fit(answer.rows.map((row) => lines.textsOf(row)));
+    const sorted = answer.rank === "span" ? "worst" : answer.sort;
+    for (const [name, {button}] of columns) mark(button, "data-sorted", name === sorted ? answer.order : null);
+    // one cell may have several buttons
+    for (const {cell} of columns.values()) mark(cell, "aria-sort", cell === columns.get(sorted)?.cell ? (answer.order === "asc" ? "ascending" : "descending") : null);
+    mark(keys, "data-rank", answer.rank);
+    showSpan(answer);
     summarize(summary, answer, query, address, changed);
     controls.csv(`/api/keys.csv${queryText(request())}`);
+  }
+
+  // What the columns of the trend show: its length, and whose scale.
+  function showSpan(answer) {
+    const {windows, estimate, low, high} = answer.spark;
+    const period = query.period_seconds;
+    const long = windows > 1 && period ? aboutDuration(windows * period) : "";
+    const {button} = columns.get("worst");
+    write(button, long ? `highest in ${long}` : "highest");
+    mark(button, "title", `Sort by the highest ${titleOf(query, estimate) ?? "value"} in the trend, instead of the newest one`);
+    explain(legend, query, {long, estimate, low, high, own: ownScale() || answer.total < 2, rank: answer.rank});
+    controls.span(long);
   }
 
   async function reload(top = 0) {
@@ -169,6 +194,7 @@ function table(place, address, ask, initialQuery) {
     },
     close() {
       closed = true;
+      widths.close();
       rows.close();
       heat.close();
     },
@@ -177,29 +203,17 @@ function table(place, address, ask, initialQuery) {
 
 function headings(head, query, sorted) {
   const columns = new Map();
-  const add = (name, text, about, kind = "") => {
-    const cell = element("div", {class: `cell ${kind}`, role: "columnheader"}, name === null ? element("span", {title: about}, text) : element("button", {type: "button", title: about, onclick: () => sorted(name)}, text));
+  const button = (text, about, act) => element("button", {type: "button", title: about, onclick: act}, text);
+  const add = (kind, ...named) => {
+    const cell = element("div", {class: `cell ${kind}`, role: "columnheader"}, named.map(([, node]) => node));
     head.append(cell);
-    if (name !== null) columns.set(name, cell);
+    for (const [name, node] of named) if (name !== null) columns.set(name, {cell, button: node});
   };
-  add("key", query.labels.join(" · ") || "key", "Sort by key");
-  add(null, "trend", "The sorted quantile over the last windows; every key has its own scale");
-  for (const one of query.estimates) add(one.name, one.title, `Sort by ${one.title}. Below each value: the interval that contains the exact value`, "number estimate");
-  add("width", "width", "Sort by the width of the interval, relative to the value", "number small width");
-  add("count", "events", "Sort by the number of events in the window", "number small events");
-  add("alert", "state", "Sort by alert state", "states");
+  add("key", ["key", button(query.labels.join(" · ") || "key", "Sort by key", () => sorted("key"))], ["alert", button("state", "Sort by alert state", () => sorted("alert"))]);
+  add("trend", [null, element("span", {title: "The sorted quantile over the last windows"}, "trend")]);
+  add("number worst", ["worst", button("highest", "", () => sorted(null, "span"))]);
+  for (const one of query.estimates) add("number estimate", [one.name, button(one.title, `Sort by ${one.title}. Below each value: the interval that contains the exact value`, () => sorted(one.name))]);
+  add("number small width", ["width", button("interval width", "Sort by the width of the interval: (high − low) / value", () => sorted("width"))]);
+  add("number small events", ["count", button("events", "Sort by the number of events in the window", () => sorted("count"))]);
   return columns;
-}
-
-function layOut(keys, both, query) {
-  const many = query.estimates.length;
-  // keys with several labels need more space, and may take two lines
-  const more = Math.min(query.labels.length - 1, 3);
-  const least = more > 0 ? 7 + 3 * more : 5.5;
-  const columns = [`minmax(${least}rem, ${1.3 + more}fr)`, "6.25rem", ...query.estimates.map(() => "minmax(5.4rem, 1fr)"), "4rem", "4.4rem", "minmax(7rem, 0.9fr)"];
-  keys.style.setProperty("--columns", columns.join(" "));
-  keys.style.setProperty("--least", `${least + 6.25 + many * 5.4 + 4 + 4.4 + 7 + (many + 4) * 0.75 + 2}rem`);
-  keys.style.setProperty("--span", String(Math.floor(12 / Math.min(Math.max(many, 1), 4))));
-  mark(keys, "data-many", more > 0);
-  mark(both, "data-beside", many <= 4 && query.labels.length <= 2);
 }

@@ -34,7 +34,7 @@ from benchmarks.spark.race import (
 AIM = 0.85
 WORKERS_AIM = 1.0
 KEYS = 100
-ROUNDS = 5
+ROUNDS = 3
 READ_BY_SPARK = ", datetimeRebaseMode: CORRECTED"
 QUERIES = {
     "rtt": QueryColumns(Query("1 hour", "1 minute"), VALUE, KEY),

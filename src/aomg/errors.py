@@ -34,13 +34,18 @@ class DamagedFileError(StateError):
 
     file, reason
         Which file, and how that is known.
+    remedy
+        What to do.
     """
 
-    def __init__(self, file: object, reason: str) -> None:
+    def __init__(
+        self,
+        file: object,
+        reason: str,
+        remedy: str = "restore it from a backup, or move it away: what it holds is lost",
+    ) -> None:
         self.file, self.reason = file, reason
-        super().__init__(
-            f"{file} is damaged ({reason}); restore it from a backup, or move it away: what it holds is lost"
-        )
+        super().__init__(f"{file} is damaged ({reason}); {remedy}")
 
 
 class SettingsError(AomgError, RuntimeError):

@@ -95,8 +95,9 @@ def test_small_files_are_joined_and_a_checker_sees_where_each_piece_lies(folder)
     pieces = []
 
     class Checker:
-        def check(self, piece):
+        def checked(self, piece):
             pieces.append((piece.part.path[-9:], piece.row_group, piece.first_row, piece.events.num_rows))
+            return piece.events
 
     sizes = {"0.parquet": 3, "1.parquet": 10}
     parts = [part_of(written(folder / name, events_of(size), row_group_size=6)) for name, size in sizes.items()]
@@ -166,6 +167,7 @@ WIDER = {
     pa.large_string(): (pa.string(), pa.binary()),
     pa.binary(): (pa.string(),),
     pa.duration("us"): (pa.int64(),),
+    pa.timestamp("ns"): (pa.int64(),),
 }
 OTHER = {
     pa.int64(): (pa.int32(), pa.float64(), pa.float32(), pa.string(), pa.timestamp("us"), pa.decimal128(20, 1)),
@@ -185,7 +187,7 @@ def column_of(kind: pa.DataType) -> pa.Array:
     numbers = [1, 0, 100, None]
     if pa.types.is_decimal(kind):
         return pa.array([None if number is None else Decimal(number) for number in numbers], kind)
-    if pa.types.is_duration(kind):
+    if pa.types.is_duration(kind) or pa.types.is_timestamp(kind):
         return pa.array(numbers, kind)
     texts = pa.types.is_large_string(kind) or pa.types.is_binary(kind)
     return pa.array(numbers, pa.int32()).cast(pa.string() if texts else pa.int32()).cast(kind)
@@ -245,7 +247,7 @@ def test_paths_are_those_of_hadoop(folder):
         assert read(READER, part_of(file)).num_rows == 3
         assert local_path(str(file)) == local_path(f"file://{file}") == file
     with pytest.raises(InputError, match=r"s3a://bucket/x is not a local file; pass spark.read.parquet"):
-        local_path("s3a://bucket/x")
+        read(READER, FilePart("s3a://bucket/x", 1))
 
 
 def test_times_that_spark_would_move_to_another_calendar_are_refused(folder):

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ def shard_indexes(values: Sequence[pa.Array], ids: Integers, shards: int) -> Int
     """
     if not values:
         return np.zeros(ids.size, np.int64)
-    texts = zip(*(_canonical(column).to_pylist() for column in values), strict=True)
+    texts = zip(*(_listed(_canonical(column)) for column in values), strict=True)
     digests = b"".join(hashlib.blake2b(repr(text).encode(), digest_size=8).digest() for text in texts)
     indexes: Integers = (np.frombuffer(digests, "<u8") % np.uint64(shards)).astype(np.int64)
     return indexes[ids]
@@ -32,6 +33,15 @@ def _canonical(column: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp(column.type.unit)).cast(pa.int64())
     return column
+
+
+def _listed(column: pa.Array) -> list[Any]:
+    """The values of a column; bytes of texts that are not UTF-8 as surrogates."""
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        texts = column.view(pa.binary()).to_pylist()
+        return [None if text is None else text.decode("utf-8", "surrogateescape") for text in texts]
 
 
 @lru_cache(maxsize=4)

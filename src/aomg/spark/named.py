@@ -16,12 +16,13 @@ from aomg.spark.arguments import refuse_no_clock
 from aomg.spark.columns import arrow_time, long_schema
 from aomg.spark.intake import Source, source_of
 from aomg.spark.parquet_files import ParquetFiles
+from aomg.spark.refused import with_texts
 from aomg.spark.scan import SHARDS, LongRows, PlannedQuery, scanned
 from aomg.spark.scan_columns import NO_MARKS, Marks
 from aomg.spark.stream.tables import SLOTS
 from aomg.spark.time_policy import TimeBy, TimePolicy
 from aomg.tables.events import names_in, refuse_no_name
-from aomg.tables.long import LongAnswer
+from aomg.tables.long import ROW, LongAnswer
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,11 @@ class NamedPlan:
             answer = LongAnswer(query, columns, time, name=name, keys=keys, stored=summaries)
             planned.append(PlannedQuery(source, answer, self.policies[name], name))
         schema = long_schema(fields, first.time_type)
-        return scanned(planned, schema, shards, marks=marks, long=LongRows(keys, time))
+        if marks.faults is None or not isinstance(first.events, ParquetFiles):
+            return scanned(planned, schema, shards, marks=marks, long=LongRows(keys, time))
+        schema = schema.add(ROW, first.events.stored)
+        long = LongRows(keys, time, marks.faults.schema)
+        return with_texts(scanned(planned, schema, shards, marks=marks, long=long))
 
     def _places(self, source: Source) -> list[int]:
         names = [key.name for key in self.keys]

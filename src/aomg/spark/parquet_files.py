@@ -7,6 +7,7 @@ Spark to Python, which costs more than counting them, is not needed then (`aomg.
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from os import PathLike, fspath
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -21,7 +22,8 @@ from pyspark.sql import types as t
 from aomg.errors import InputError
 from aomg.spark.settings import value_of
 from aomg.suggestions import did_you_mean
-from aomg.tables.parquet_reader import local_path
+from aomg.tables.event_times import TimeReading
+from aomg.tables.parquet_reader import Remedies, local_path
 
 DISCOVERED = "path string, modificationTime timestamp, length long, content binary"
 """The columns of Spark's format `binaryFile`; those in the names of folders follow."""
@@ -47,6 +49,11 @@ _OPTIONS = (
     "recursiveFileLookup",
     "sourceArchiveDir",
     "timeZone",
+)
+NO_NANOSECONDS = (
+    "Spark has to read these files, because workers cannot read what the queries need, but it does not read times in "
+    "nanoseconds; write them in microseconds (pandas: "
+    "to_parquet(..., coerce_timestamps='us', allow_truncated_timestamps=True))"
 )
 _ONLY_SPARK = ("datetimeRebaseMode", "int96RebaseMode")  # calendars that PyArrow does not convert
 _SESSION_OPTIONS = {"ignoreCorruptFiles": "spark.sql.files.ignoreCorruptFiles"}
@@ -92,8 +99,27 @@ class ParquetFiles:
         self.isStreaming = bool(streaming)
         self.paths = _paths(path, self.isStreaming)
         self.options = _checked_options(options or {})
+        self.has_nanoseconds = False
+        self.times, self.remedies = TimeReading(), Remedies()
         self._declared = self._inferred() if schema is None else schema
-        self.schema: t.StructType = self.dataframe().schema
+        self._rows = self._load("parquet", self.isStreaming, self._declared)
+        self.schema = self.stored = self._rows.schema
+
+    def seen_as(self, rows: DataFrame, times: TimeReading, remedies: Remedies) -> "ParquetFiles":
+        """The same files, with other columns and errors.
+
+        rows
+            The events as Spark reads them: columns of the files, and computed ones. `stored` still has the columns of
+            the files, which workers read.
+        times
+            What the times mean, so that workers read the times that Spark computes.
+        remedies
+            What errors of files say.
+        """
+        files = copy(self)
+        files._rows, files.schema = rows, rows.schema
+        files.times, files.remedies = times, remedies
+        return files
 
     @property
     def columns(self) -> list[str]:
@@ -102,7 +128,7 @@ class ParquetFiles:
 
     def dataframe(self) -> DataFrame:
         """The events as Spark's own reader reads them."""
-        return self._load("parquet", self.isStreaming, self._declared)
+        return self._rows
 
     def files(self) -> DataFrame:
         """The files: their `path` and `length`, and the columns in the names of their folders."""
@@ -111,14 +137,14 @@ class ParquetFiles:
             discovered = self._load("binaryFile", False, None)
         else:
             fixed = self._load("binaryFile", False, DISCOVERED).schema.fields[:_FIXED]
-            schema = t.StructType([*fixed, *(self.schema[name] for name in names)])
+            schema = t.StructType([*fixed, *(self.stored[name] for name in names)])
             discovered = self._load("binaryFile", self.isStreaming, schema)
         return discovered.drop("modificationTime", "content")
 
     def folder_columns(self) -> list[str]:
         """The columns in the names of folders, such as day=2024-05-01."""
         names = self._load("binaryFile", False, None).columns[_FIXED:]
-        known = {name.lower(): name for name in self.schema.names}
+        known = {name.lower(): name for name in self.stored.names}
         return [known[name.lower()] for name in names if name.lower() in known]
 
     def is_set(self, option: str) -> bool:
@@ -170,12 +196,15 @@ class ParquetFiles:
                     f"{place} has no Parquet files yet, so their columns are not known; pass them: "
                     "schema='ts timestamp, rtt_us long'"
                 ) from error
-            if condition == "PARQUET_TYPE_ILLEGAL" and "NANOS" in str(error) and self.sizes() is not None:
+            if condition == "PARQUET_TYPE_ILLEGAL" and "NANOS" in str(error):
+                if self.sizes() is None:
+                    raise InputError(NO_NANOSECONDS) from error
                 return self._schema_with_nanoseconds()
             raise
 
     def _schema_with_nanoseconds(self) -> t.StructType:
         """The columns of the first file whose types are known, and those of folders."""
+        self.has_nanoseconds = True
         discovered = self._load("binaryFile", False, None)
         schema = pq.read_schema(local_path(discovered.select("path").head(1)[0].path))
         types = {field.name: spark_type(field.type) for field in schema}
@@ -233,6 +262,25 @@ def arrow_type(kind: t.DataType, zone: str) -> pa.DataType | None:
     if isinstance(kind, t.DecimalType):
         return pa.decimal128(kind.precision, kind.scale)
     return _TYPES.get(kind)
+
+
+def arrow_schema(columns: t.StructType, zone: str) -> pa.Schema | None:
+    """The Arrow types of columns whose rows workers can read again, also of several parts; None if one has another."""
+    fields = [(column.name, _arrow_parts(column.dataType, zone)) for column in columns]
+    return None if any(kind is None for _, kind in fields) else pa.schema(fields)
+
+
+def _arrow_parts(kind: t.DataType, zone: str) -> pa.DataType | None:
+    if isinstance(kind, t.StructType):
+        schema = arrow_schema(kind, zone)
+        return None if schema is None else pa.struct(list(schema))
+    if isinstance(kind, t.ArrayType):
+        items = _arrow_parts(kind.elementType, zone)
+        return None if items is None else pa.list_(items)
+    if isinstance(kind, t.MapType):
+        keys, items = _arrow_parts(kind.keyType, zone), _arrow_parts(kind.valueType, zone)
+        return None if keys is None or items is None else pa.map_(keys, items)
+    return arrow_type(kind, zone)
 
 
 def spark_type(kind: pa.DataType) -> t.DataType | None:

@@ -2,7 +2,9 @@
 
 A row without a reason has the number of all events that were read.
 
-A refused row comes as bytes: the number of its reason (one byte), its file, a zero byte, and its text.
+If Spark reads the events, a refused row comes as bytes: the number of its reason (one byte), its file, a zero byte, and
+its text. Workers that read files have the row itself instead of its text, which Spark writes at the end of the plan: so
+it is the same text.
 """
 
 import codecs
@@ -12,10 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from aomg.spark.parcels import REFUSED, Parcel
+from aomg.tables.long import ROW
+from aomg.tables.row_faults import FaultChecker
 from aomg.tables.rows import pack
 
 MOST_SAMPLES = 100
@@ -23,6 +27,7 @@ MOST_SAMPLES = 100
 
 LONGEST_TEXT = 4096
 MOST_REASONS = 256
+_LONGEST_CHARACTER = 4  # bytes
 
 SCHEMA = pa.schema([("reason", pa.string()), ("text", pa.string()), ("file", pa.string()), ("count", pa.int64())])
 
@@ -75,9 +80,32 @@ class RefusedSamples:
             yield _parcel(shard, list(more), nothing, nothing, list(more.values()))
 
 
-def _parcel(shard: int, *columns: Sequence[Any]) -> pa.RecordBatch:
+def refused_parcels(checker: FaultChecker, shard: int) -> Iterator[pa.RecordBatch]:
+    """The parcels of refused rows that workers have found in files, and the number of all events."""
+    for refused in checker.collected:
+        size = len(refused.reasons)
+        yield _parcel(shard, refused.reasons, [None] * size, [refused.address] * size, [1] * size, rows=refused.rows)
+    more: dict[str | None, int] = {None: checker.events} if checker.events else {}
+    more |= checker.uncollected()
+    if more:
+        nothing = [None] * len(more)
+        yield _parcel(shard, list(more), nothing, nothing, list(more.values()))
+
+
+def _parcel(shard: int, *columns: Sequence[Any], rows: pa.StructArray | None = None) -> pa.RecordBatch:
     arrays = [pa.array(column, kind) for column, kind in zip(columns, SCHEMA.types, strict=True)]
-    return Parcel(shard, REFUSED, content=pack(pa.table(arrays, schema=SCHEMA))).batch()
+    table = pa.table(arrays, schema=SCHEMA)
+    table = table if rows is None else table.append_column(ROW, rows)
+    return Parcel(shard, REFUSED, content=pack(table)).batch()
+
+
+def with_texts(rows: DataFrame) -> DataFrame:
+    """A long table whose refused rows have their text instead of the column of rows."""
+    text = f.to_json(ROW).cast("binary")
+    starts = [f.substring(text, 1, LONGEST_TEXT - less).cast("string") for less in range(_LONGEST_CHARACTER)]
+    start = f.coalesce(*(f.when(f.is_valid_utf8(start), start) for start in starts))  # cut between characters
+    texts = f.array(f.col("refused")[0], start, f.col("refused")[2])
+    return rows.withColumn("refused", f.when(f.col(ROW).isNotNull(), texts).otherwise(f.col("refused"))).drop(ROW)
 
 
 def readable(text: bytes, most: int = LONGEST_TEXT) -> str:

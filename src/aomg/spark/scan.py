@@ -27,7 +27,7 @@ from aomg.spark.summary_store import StoredSummaries
 from aomg.spark.time_policy import TimePolicy
 from aomg.spark.worker import freeze_loaded_objects
 from aomg.tables.level2 import Answer
-from aomg.tables.long import refused_table
+from aomg.tables.long import refused_table, with_row
 from aomg.tables.rows import unpack
 
 SHARDS = 8
@@ -48,10 +48,11 @@ class PlannedQuery:
 
 @dataclass(frozen=True)
 class LongRows:
-    """The by columns of all queries and the type of times in a long table."""
+    """The by columns of all queries, the type of times, and the columns of refused rows in a long table."""
 
     keys: pa.Schema
     time: pa.DataType
+    row: pa.Schema | None = None
 
 
 def scanned(
@@ -140,5 +141,7 @@ class _Unpack:
             for place, content in zip(batch["query"].to_pylist(), contents, strict=True):
                 table = unpack(content)
                 if place == REFUSED and self.long is not None:
-                    table = refused_table(table, self.long.keys, self.long.time)
+                    table = refused_table(table, self.long.keys, self.long.time, self.long.row)
+                elif self.long is not None and self.long.row is not None:
+                    table = with_row(table, self.long.row)
                 yield from batches_of([table])

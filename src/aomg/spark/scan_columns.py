@@ -13,6 +13,7 @@ from aomg.spark.intake import Source, is_weight, key_column, microseconds_of, va
 from aomg.spark.level1 import ScannedQuery
 from aomg.spark.parquet_files import ParquetFiles
 from aomg.spark.time_policy import TimePolicy
+from aomg.tables.row_faults import RowFaults
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,19 @@ class Marks:
         when they have to.
     refused, reasons
         The rows to hand on as refused (aomg.spark.refused), null for the others; and the texts of the reasons.
+    faults
+        The same for workers that read files. None: if there are refused rows, Spark has to read the files.
     """
 
     excluded: Mapping[str, Column]
     refused: Column | None = None
     reasons: tuple[str, ...] = ()
+    faults: RowFaults | None = None
+
+    @property
+    def only_spark(self) -> bool:
+        """Whether only Spark can find out what is known."""
+        return self.faults is None and (bool(self.excluded) or self.refused is not None)
 
 
 NO_MARKS = Marks({})

@@ -10,6 +10,8 @@ estimates                       list of name, value, low, high and method, one f
 summary, written_by             of a sub-window, if summaries are wanted: its bytes, and the query that wrote it
 refused                         of refused rows, if they are wanted: reason, text and file; `count` is their number.
                                 Without a reason, `count` is the number of all events that were read
+row                             of refused rows that workers have read, if they are wanted: struct<all columns>, and the
+                                text is missing
 ==============================  =====================================================================================
 """
 
@@ -32,8 +34,11 @@ REFUSED_QUERY = ""
 _ESTIMATE = pa.struct([("name", pa.string()), *((part, pa.float64()) for part in ESTIMATE), ("method", pa.string())])
 
 
-def long_schema(keys: pa.Schema, time: pa.DataType) -> pa.Schema:
-    """The schema of a long table; `keys` are the by columns of all queries."""
+ROW = "row"
+
+
+def long_schema(keys: pa.Schema, time: pa.DataType, row: pa.Schema | None = None) -> pa.Schema:
+    """The schema of a long table; `keys` are the by columns of all queries, `row` those of refused rows."""
     return pa.schema(
         [
             ("query", pa.string()),
@@ -48,6 +53,7 @@ def long_schema(keys: pa.Schema, time: pa.DataType) -> pa.Schema:
             ("summary", pa.binary()),
             ("written_by", pa.string()),
             ("refused", pa.list_(pa.string())),
+            *([] if row is None else [(ROW, pa.struct(list(row)))]),
         ]
     )
 
@@ -106,22 +112,27 @@ class LongAnswer(Answer):
         return _complete({"query": names.cast(pa.string()), **columns}, long_schema(self.keys, self.time), size)
 
 
-def refused_table(refused: pa.Table, keys: pa.Schema, time: pa.DataType) -> pa.Table:
-    """Refused rows (reason, text, file, count) as rows of a long table."""
+def with_row(table: pa.Table, row: pa.Schema) -> pa.Table:
+    """A long table of results with the column of refused rows."""
+    kind = pa.struct(list(row))
+    return table.append_column(pa.field(ROW, kind), pa.nulls(table.num_rows, kind))
+
+
+def refused_table(refused: pa.Table, keys: pa.Schema, time: pa.DataType, row: pa.Schema | None = None) -> pa.Table:
+    """Refused rows (reason, text, file, count, and perhaps the row) as rows of a long table."""
     size = refused.num_rows
     columns = [refused[name].combine_chunks() for name in ("reason", "text", "file")]
     order = np.arange(3 * size).reshape(3, size).T.ravel()
     texts = pa.concat_arrays(columns).take(pa.array(order))
     offsets = pa.array(np.arange(0, 3 * size + 1, 3, dtype=np.int32))
-    return _complete(
-        {
-            "query": pa.array([REFUSED_QUERY] * size, pa.string()),
-            "count": refused["count"].combine_chunks(),
-            "refused": pa.ListArray.from_arrays(offsets, texts),
-        },
-        long_schema(keys, time),
-        size,
-    )
+    columns_of = {
+        "query": pa.array([REFUSED_QUERY] * size, pa.string()),
+        "count": refused["count"].combine_chunks(),
+        "refused": pa.ListArray.from_arrays(offsets, texts),
+    }
+    if ROW in refused.column_names:
+        columns_of[ROW] = refused[ROW].combine_chunks()
+    return _complete(columns_of, long_schema(keys, time, row), size)
 
 
 def _complete(columns: dict[str, pa.Array], schema: pa.Schema, size: int) -> pa.Table:

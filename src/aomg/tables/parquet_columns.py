@@ -4,7 +4,8 @@ A file may have a narrower type than the one that was declared for all files; th
 reader widens it. Every other difference raises `TypeDiffersError`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 
 from aomg.core.intake import values_of
 from aomg.core.weights import weights_of
+from aomg.tables.event_times import TimeReading
 
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
@@ -32,7 +34,9 @@ class Use(Enum):
     KEY = "key"
     """The declared type, with one zero; texts may be dictionaries."""
     TIME = "time"
-    """Integers: microseconds since 1970, rounded down, or the numbers of events."""
+    """Integers: microseconds since 1970, rounded down, or the numbers of events; null where that is no time."""
+    PRESENCE = "presence"
+    """Whether there is one: booleans."""
     VALUE = "value"
     """The declared type; decimals become doubles."""
     WEIGHT = "weight"
@@ -47,12 +51,15 @@ class FileColumn:
         Its name in the files or among the columns of their folders, and the type that is declared for it.
     name, use
         Its name in tables of events, and what it is read for.
+    times
+        What it means, if it is read for times.
     """
 
     source: str
     kind: pa.DataType
     name: str
     use: Use
+    times: TimeReading = field(default_factory=TimeReading)
 
     @property
     def is_text(self) -> bool:
@@ -67,7 +74,9 @@ class FileColumn:
         if self.use is Use.KEY:
             return pc.add(array, pa.scalar(0.0, array.type)) if pa.types.is_floating(array.type) else array
         if self.use is Use.TIME:
-            return array.view(pa.int64()) if pa.types.is_timestamp(array.type) else array.cast(pa.int64())
+            return self.times.microseconds(array)
+        if self.use is Use.PRESENCE:
+            return array.is_valid()
         if self.use is Use.WEIGHT:
             weights, usable, _ = weights_of(array, len(array))
             return pa.array(weights, mask=None if usable is None else ~usable)
@@ -99,8 +108,56 @@ def declared(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if kind in _TEXTS:
         return _text(array, kind)
     if pa.types.is_timestamp(array.type):
+        if kind == pa.int64():
+            return array.view(kind)
         return _microseconds(array).view(kind)  # whatever zones are declared, it is the same integer
     return array.cast(kind)
+
+
+def declared_parts(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """An array in its declared type, which may have parts. Raises TypeDiffersError if a part has another type."""
+    if isinstance(array.type, pa.BaseExtensionType):
+        array = array.storage
+    if not pa.types.is_nested(kind):
+        return declared(array, kind)
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), kind)
+    parts = next((parts for same, parts in _PARTS if same(kind) and same(array.type)), None)
+    if parts is None:
+        raise TypeDiffersError
+    return parts(array, kind)
+
+
+def _fields(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    names = {part.name.lower(): place for place, part in enumerate(array.type)}
+    columns = [
+        declared_parts(array.field(names[part.name.lower()]), part.type)
+        if part.name.lower() in names
+        else pa.nulls(len(array), part.type)
+        for part in kind
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(kind), mask=array.is_null())
+
+
+def _items(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    values = declared_parts(array.values, kind.value_type)
+    return pa.ListArray.from_arrays(array.offsets, values, type=kind, mask=_no_items(array))
+
+
+def _pairs(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    keys, items = declared_parts(array.keys, kind.key_type), declared_parts(array.items, kind.item_type)
+    return pa.MapArray.from_arrays(array.offsets, keys, items, type=kind, mask=_no_items(array))
+
+
+def _no_items(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None
+
+
+_PARTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array, pa.DataType], pa.Array]], ...] = (
+    (pa.types.is_struct, _fields),
+    (pa.types.is_list, _items),
+    (pa.types.is_map, _pairs),
+)
 
 
 def _widens(kind: pa.DataType, wide: pa.DataType) -> bool:
@@ -116,7 +173,7 @@ def _widens(kind: pa.DataType, wide: pa.DataType) -> bool:
         return bool(pa.types.is_decimal(wide) and wide.scale >= kind.scale and wide.precision - wide.scale >= whole)
     if pa.types.is_date(kind):
         return bool(pa.types.is_date32(wide) or (pa.types.is_timestamp(wide) and wide.tz is None))
-    return bool(pa.types.is_timestamp(kind) and pa.types.is_timestamp(wide))
+    return bool(pa.types.is_timestamp(kind) and (pa.types.is_timestamp(wide) or wide == pa.int64()))
 
 
 def _widens_integer(kind: pa.DataType, wide: pa.DataType) -> bool:

@@ -472,7 +472,7 @@ TRUE_OR_FALSE = [name for name in (*ALLOWED["csv"], *ALLOWED["jsonl"]) if name.s
 TRUE_OR_FALSE += ["header", "multiLine", "recursiveFileLookup", "latestFirst", "fileNameOnly", "mergeSchema"]
 TRUE_OR_FALSE += ["ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"]
 GOOD = dict.fromkeys(TRUE_OR_FALSE, "true") | {"maxColumns": "9", "maxCharsPerColumn": "-1", "maxFileAge": "7d"}
-GOOD |= {"encoding": "ISO-8859-1"}
+GOOD |= {"encoding": "ISO-8859-1", "datetimeRebaseMode": "LEGACY", "int96RebaseMode": "CORRECTED"}
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,15 @@ def test_times_may_be_numbers_of_any_size(tmp_path: Path) -> None:
         inspect(configured(tmp_path, ts=wide))
 
 
+def test_times_in_nanoseconds_are_fine_unless_spark_has_to_read_the_files(tmp_path: Path) -> None:
+    times = pa.array([1], pa.timestamp("ns"))
+    for columns in ("", ", columns: {ts: timestamp, host: string, rtt_us: long}"):
+        inspect(configured(tmp_path, source=f"parquet: in/{columns}", ts=times))
+    options = "options: {int96RebaseMode: LEGACY}"
+    with pytest.raises(ConfigError, match="nanoseconds, which Spark cannot read; remove the option int96RebaseMode"):
+        inspect(configured(tmp_path, source=f"parquet: in/, {options}", ts=times))
+
+
 def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:
     config = configured(tmp_path)
     (tmp_path / "in" / "b.parquet").write_bytes(b"PAR1 this is none")

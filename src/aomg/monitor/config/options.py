@@ -45,7 +45,7 @@ _CONNECTION = tuple(
     )
 )
 ALLOWED: Mapping[str, tuple[str, ...]] = {
-    "parquet": (*_FILES, "mergeSchema"),
+    "parquet": (*_FILES, "mergeSchema", "datetimeRebaseMode", "int96RebaseMode"),
     "csv": (
         *_TEXT_FILES,
         "header",
@@ -140,6 +140,11 @@ _VALUES: tuple[tuple[Collection[str], Callable[[str], object], str], ...] = (
     (("encoding",), lambda text: text.upper() in _ENCODINGS, f"must be {', '.join(_ENCODINGS[:-1])} or UTF-32"),
     (("quote", "escape", "comment", "charToEscapeQuoteEscaping"), lambda text: len(text) < 2, "must be one character"),
     (("sep", "lineSep"), bool, "must not be empty"),
+    (
+        ("datetimeRebaseMode", "int96RebaseMode"),
+        lambda text: text in ("CORRECTED", "LEGACY", "EXCEPTION"),
+        "must be CORRECTED, LEGACY or EXCEPTION",
+    ),
     (("maxFileAge",), re.compile(r"\d{1,15}(us|ms|s|m|min|h|d)?").fullmatch, "must be a time such as 90s, 12h or 7d"),
 )
 """Values that Spark would refuse only at run time: options, a check, and the message."""

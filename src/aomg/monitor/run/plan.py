@@ -35,7 +35,7 @@ def planned(spark: SparkSession, config: Config) -> DataFrame:
         for name, query in config.queries.items()
     }
     skew = timedelta(microseconds=config.max_clock_skew)
-    plan = NamedPlan.of(events.all, queries, config.source.time, config.clock, skew, "events", one_watermark=True)
+    plan = NamedPlan.of(events.counted, queries, config.source.time, config.clock, skew, "events", one_watermark=True)
     rows = plan.rows(marks=events.marks(config.queries.values()), summaries=bool(config.sinks.summaries))
     labels = [
         f.when(f.col("query") == NO_QUERY, f.col("refused")),

@@ -59,10 +59,11 @@ def _refuse_type(source: SourceConfig, file: Path, field: pa.Field) -> None:
     if source.columns and declared is None:
         return
     readable = [name for name in ("int", "long", "double", "string", "boolean", "timestamp") if _reads(name, kind)]
-    if pa.types.is_timestamp(kind) and kind.unit == "ns" and declared != "long":
+    if pa.types.is_timestamp(kind) and kind.unit == "ns" and declared != "long" and (mode := _read_by_spark(source)):
         raise ConfigError(
-            f"column {field.name!r} of {file} has times in nanoseconds, which Spark cannot read; write them in "
-            "microseconds (pandas: to_parquet(..., coerce_timestamps='us', allow_truncated_timestamps=True))",
+            f"column {field.name!r} of {file} has times in nanoseconds, which Spark cannot read; remove the option "
+            f"{mode}, with which Spark reads the files, or write microseconds (pandas: "
+            "to_parquet(..., coerce_timestamps='us', allow_truncated_timestamps=True))",
             source.line,
         )
     if declared is not None and declared not in readable:
@@ -73,8 +74,13 @@ def _refuse_type(source: SourceConfig, file: Path, field: pa.Field) -> None:
         )
 
 
+def _read_by_spark(source: SourceConfig) -> str | None:
+    """The option because of which Spark reads the files, and not Python workers; None if there is none."""
+    return next((name for name in source.options if name.endswith("RebaseMode")), None)
+
+
 def _reads(declared: str, kind: pa.DataType) -> bool:
-    """Whether Spark can read a file's type as a declared type; it widens numbers, and nothing else."""
+    """Whether a file's type can be read as a declared type; numbers are widened, and nothing else."""
     narrow = pa.types.is_integer(kind) and (kind.bit_width < 32 or kind in (pa.int32(), pa.uint32()))
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -85,7 +91,7 @@ def _reads(declared: str, kind: pa.DataType) -> bool:
         "long": narrow or kind == pa.int64() or pa.types.is_timestamp(kind),
         "double": narrow or kind in (pa.float32(), pa.float64()),
         "boolean": pa.types.is_boolean(kind),
-        "timestamp": pa.types.is_timestamp(kind) and kind.unit in ("us", "ms"),
+        "timestamp": pa.types.is_timestamp(kind) and kind.unit in ("us", "ms", "ns"),
     }
     return reads[declared]
 

@@ -4,6 +4,9 @@ Text files are read as text and cast column by column, so that every refused row
 column stays, with null there: queries refuse and count it if they need its time, its value or that label. Its text goes
 to the quarantine in any case, with bytes that are not text as escapes. Lines that are too long are not read at all:
 `long_lines` finds them.
+
+Parquet files are read by Python workers where they can read what the queries need (`aomg.spark.file_events` decides),
+and by Spark where they cannot: both refuse the same rows for the same reasons.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,15 +18,18 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from aomg.core.weights import LARGEST_WEIGHT
 from aomg.monitor.config.model import Config, KafkaConfig, QueryConfig, SourceConfig
 from aomg.monitor.config.secret import revealed
+from aomg.monitor.source import reasons as why
 from aomg.monitor.source.long_lines import MAX_LENGTH, reason_of
+from aomg.monitor.source.parquet import counted_files, faults_of
 from aomg.monitor.source.times import time_of_event
 from aomg.spark.arguments import quoted
 from aomg.spark.intake import is_weight
+from aomg.spark.parquet_files import ParquetFiles
 from aomg.spark.refused import refused_row
 from aomg.spark.scan_columns import Marks
+from aomg.tables.row_faults import RowFaults
 
 _TYPES: dict[str, t.DataType] = {
     "string": t.StringType(),
@@ -58,17 +64,28 @@ class Events:
         The texts of the reasons of refused rows.
     longest_key
         Characters that the labels of a key may have together.
+    files
+        The files that have these events, if they are Parquet: workers may read them.
+    faults
+        What workers refuse then.
     """
 
     all: DataFrame
     reasons: tuple[str, ...]
     longest_key: int
+    files: ParquetFiles | None = None
+    faults: RowFaults | None = None
+
+    @property
+    def counted(self) -> DataFrame | ParquetFiles:
+        """What queries count."""
+        return self.all if self.files is None else self.files
 
     def marks(self, queries: Iterable[QueryConfig]) -> Marks:
         """Which events a query must refuse because of their labels, and the refused rows."""
         excluded = {query.name: self._unreadable(query) for query in queries}
         known = {name: holds for name, holds in excluded.items() if holds is not None}
-        return Marks(known, f.col(_REFUSED), self.reasons)
+        return Marks(known, f.col(_REFUSED), self.reasons, self.faults)
 
     def _unreadable(self, query: QueryConfig) -> Column | None:
         """Whether a label of a query is unreadable, or its key too long; None if that cannot be."""
@@ -81,7 +98,8 @@ class Events:
 
 def events_of(spark: SparkSession, config: Config) -> Events:
     """Read the source as a stream."""
-    raw = _reader(spark, config)
+    files = _files(spark, config)
+    raw = _reader(spark, config) if files is None else files.dataframe().select("*", _file_path())
     columns, unreadable, faults = _columns(raw, config)
     labels = {name for query in config.queries.values() for name in query.by.values()}
     flags = {_UNREADABLE + name: flag for name, flag in unreadable.items() if name in labels}
@@ -91,7 +109,10 @@ def events_of(spark: SparkSession, config: Config) -> Events:
     conditions, reasons = zip(*faults, strict=True)
     refused = {_REFUSED: refused_row(conditions, f.col(_FILE), text)}
     typed = raw.select(*(column.alias(name) for name, column in {**columns, **flags, **refused}.items()))
-    return Events(typed, reasons, config.source.longest_key)
+    longest_key = config.source.longest_key
+    if files is None:
+        return Events(typed, reasons, longest_key)
+    return Events(typed, reasons, longest_key, counted_files(files, typed, config.source), faults_of(files, config))
 
 
 def folder_of(config: Config) -> Path | None:
@@ -107,9 +128,7 @@ def _reader(spark: SparkSession, config: Config) -> DataFrame:
     reader = spark.readStream.options(**revealed(source.options))
     reader = reader.option("maxFilesPerTrigger", source.files_per_batch)
     folder = str(folder_of(config))
-    if source.kind in ("parquet", "generate"):
-        rows = reader.schema(_parquet_schema(spark, source, folder)).parquet(folder)
-    elif source.kind == "csv":
+    if source.kind == "csv":
         # everything as text: an unreadable number then differs from a missing one
         fields = [t.StructField(name, t.StringType()) for name in source.columns]
         reader = reader.schema(t.StructType([*fields, t.StructField(_CORRUPT, t.StringType())]))
@@ -136,11 +155,15 @@ def _file_path() -> Column:
     return f.col("_metadata.file_path").alias(_FILE)
 
 
-def _parquet_schema(spark: SparkSession, source: SourceConfig, folder: str) -> t.StructType:
-    """The schema of the files; a stream needs it before it starts."""
-    if source.columns:
-        return t.StructType([t.StructField(name, _TYPES[kind]) for name, kind in source.columns.items()])
-    return spark.read.options(**revealed(source.options)).parquet(folder).schema
+def _files(spark: SparkSession, config: Config) -> ParquetFiles | None:
+    """The files of a source of Parquet; None for other sources. The schema is needed before the stream starts."""
+    source = config.source
+    if source.kind not in ("parquet", "generate"):
+        return None
+    declared = t.StructType([t.StructField(name, _TYPES[kind]) for name, kind in source.columns.items()])
+    options = {**revealed(source.options), "maxFilesPerTrigger": source.files_per_batch}
+    folder = str(folder_of(config))
+    return ParquetFiles(spark, folder, streaming=True, schema=declared if source.columns else None, options=options)
 
 
 def _kafka(spark: SparkSession, source: SourceConfig, kafka: KafkaConfig) -> DataFrame:
@@ -183,7 +206,7 @@ def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[st
             if name in labels:
                 texts[name] = columns[name]
             if name in labels and source.kind not in ("jsonl", "kafka"):  # their lines are checked as a whole
-                unreadable[name] = _is_garbled(raw_value, source), f"{name} is not {_encoding(source)}"
+                unreadable[name] = _is_garbled(raw_value, source), why.no_text(name, _encoding(source))
         elif is_text:
             unreadable[name] = raw_value.isNotNull() & typed.isNull(), f"{name} is not {_NAMES[source.columns[name]]}"
     time = time_of_event(raw, source)
@@ -197,20 +220,17 @@ def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[st
         *([(f.col(_LONG), reason_of(source))] if _LONG in raw.columns else []),
         *([(_is_garbled(f.col(_CORRUPT), source), f"not {_encoding(source)}")] if is_text else []),
         (~whole, "the line cannot be read"),
-        (quoted(source.time).isNull(), "the time is missing"),
-        (time.isNull(), "the time cannot be read"),
+        (quoted(source.time).isNull(), why.NO_TIME),
+        (time.isNull(), why.UNREADABLE_TIME),
         *unreadable.values(),
         *(
-            (
-                _is_long(key, source.longest_key),
-                f"the key of {query} is longer than {source.longest_key:,} characters (longest_key)",
-            )
+            (_is_long(key, source.longest_key), why.long_key(query, source.longest_key))
             for query, key in keys.items()
             if key
         ),
-        (unusable, f"no finite value in {', '.join(values)}"),
+        (unusable, why.no_value(values)),
         *(
-            (~is_weight(columns[name]), f"{name} is not a whole number from 0 to {LARGEST_WEIGHT}")
+            (~is_weight(columns[name]), why.no_weight(name))
             for name in sorted({query.weight for query in config.queries.values() if query.weight})
         ),
     ]

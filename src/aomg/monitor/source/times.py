@@ -11,7 +11,9 @@ from aomg.monitor.config.model import SourceConfig
 from aomg.monitor.errors import ConfigError
 from aomg.spark.arguments import quoted
 
-_MICROSECONDS = {"epoch_s": 1_000_000, "epoch_ms": 1_000, "epoch_us": 1}
+MICROSECONDS = {"epoch_s": 1_000_000, "epoch_ms": 1_000, "epoch_us": 1}
+"""How many microseconds a number is, by `time_format`."""
+
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 _HAS_ZONE = r":\d{1,2}(\.\d*)?\s*[A-Za-z+-]"  # something follows the time of day; the end of a date is not an offset
 _ZONE_LETTERS = frozenset("VzOXxZ")
@@ -25,8 +27,8 @@ def time_of_event(raw: DataFrame, source: SourceConfig) -> Column:
         return value
     if isinstance(kind, t.TimestampNTZType):
         return f.to_utc_timestamp(value.cast("timestamp"), zone)  # the session's zone is UTC
-    if source.time_format in _MICROSECONDS:
-        return f.timestamp_micros(_microseconds(value, kind, _MICROSECONDS[source.time_format]))
+    if source.time_format in MICROSECONDS:
+        return f.timestamp_micros(_microseconds(value, kind, MICROSECONDS[source.time_format]))
     if not isinstance(kind, t.StringType):
         raise ConfigError(
             f"column {source.time!r} has the type {kind.simpleString()}; "

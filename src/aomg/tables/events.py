@@ -254,7 +254,7 @@ def part_bounds(size: int, threads: int) -> Iterator[range]:
 
 def _is_number(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
-        return pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type)
+        return bool(pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type))
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
     return any(is_(kind) for is_ in numbers)
 

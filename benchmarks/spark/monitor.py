@@ -71,5 +71,5 @@ def _monitor(data: Data) -> float:
     batches = [progress for progress in monitor.query.recentProgress if progress.numInputRows]
     batches = batches[len(batches) // 2 :]
     shutil.rmtree(folder, ignore_errors=True)
-    events = sum(progress.numInputRows for progress in batches) / monitor.scans
+    events = sum(progress.numInputRows for progress in batches)
     return float(sum(progress.batchDuration for progress in batches) / events * 1e3)

@@ -3,6 +3,7 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from programs import BROWSER, needs
+from web.monitor_files import monitor_files
 
 pytestmark = [
     pytest.mark.xdist_group("chromium"),
@@ -12,7 +13,12 @@ FOCUSED = "document.activeElement.closest('dialog, input, .keys .row')?.classNam
 
 
 @pytest.fixture(scope="module")
-def page(chromium, served):
+def monitor(tmp_path_factory):
+    return monitor_files(tmp_path_factory.mktemp("guide"))
+
+
+@pytest.fixture(scope="module")
+def page(chromium, served):  # closed before the server ends
     opened = chromium.new_page(viewport={"width": 1280, "height": 900}, timezone_id="UTC")
     faults = []
     opened.on("console", lambda message: faults.append(message.text))

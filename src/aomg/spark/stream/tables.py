@@ -90,10 +90,14 @@ class SlotTables:
             raise StateError(f"the checkpoint is damaged: table {number} is missing; start with a new checkpoint")
         return content
 
-    def put(self, number: int, table: pa.Table) -> None:
+    def put(self, number: int, table: pa.Table, compression: str = "lz4") -> None:
         """Store a table, unless it is empty."""
         if table.num_rows:
-            self._state.put(self._base + number, pack(table, "lz4"))
+            self._state.put(self._base + number, pack(table, compression))
+
+    def mark(self, number: int) -> None:
+        """Store an entry without content."""
+        self._state.put(self._base + number, b"")
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Remove tables."""

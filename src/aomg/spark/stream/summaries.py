@@ -8,7 +8,7 @@ blocks, about as many as each has sub-windows. The state store has three maps of
 * `summaries`: for each block its summaries, which are read when it leaves the window.
 
 Sums of few sub-windows, or of sub-windows of few events, take as much as their summaries or more. Where they take more
-than half, `blocks` has an entry without content, and each step reads the summaries. Where it has sums, the summaries
+than half, `blocks` has a mark in place of them, and each step reads the summaries. Where it has sums, the summaries
 are read once, and are compressed to two thirds.
 
 A key leaves the state with the last of its summaries and tallies: nothing else in the state is of a key.
@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from aomg.core.keyed import LIVE
 from aomg.query import Query
-from aomg.spark.stream.tables import SlotTables, StateMap, Tables
+from aomg.spark.stream.tables import MARK, SlotTables, StateMap, Tables
 from aomg.tables.keyed_windows import keyed_windows
 from aomg.tables.rows import content_table, sorted_rows, unpack
 
@@ -81,7 +81,7 @@ class LiveSummaries:
         """The live rows that are needed to close sub-windows up to `end` (exclusive)."""
         tables = list(stored.recent.values())
         for block, sums in stored.blocks.items():
-            read_all = not sums or self._leaves(block, end)
+            read_all = sums == MARK or self._leaves(block, end)
             tables.append(unpack(self._summaries.get(block) if read_all else sums))
         return tables
 

@@ -15,6 +15,9 @@ from aomg.tables.rows import pack, unpack
 SLOTS = 60
 """Queries that a state has room for."""
 
+MARK = b"-"
+"""The content of an entry that has no table."""
+
 _BITS = 57  # of a number, which may be negative
 _HALF = 1 << (_BITS - 1)
 
@@ -96,8 +99,8 @@ class SlotTables:
             self._state.put(self._base + number, pack(table, compression))
 
     def mark(self, number: int) -> None:
-        """Store an entry without content."""
-        self._state.put(self._base + number, b"")
+        """Store a mark in place of a table."""
+        self._state.put(self._base + number, MARK)
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Remove tables."""

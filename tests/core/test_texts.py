@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aomg.core import texts as texts_module
 from aomg.core.kernels import texts as kernels
-from aomg.core.texts import TextNumbers
+from aomg.core.texts import TextNumbers, short_texts
 
 lengths = st.sampled_from([0, 1, 7, 8, 9, 15, 16, 17, 40])
 texts = st.one_of(
@@ -79,3 +79,18 @@ def test_names_that_are_counted_spread_over_the_table(pattern):
     homes = np.array([home_slot(entry, mask) for entry in numbers._slots[slots]])
     distance = (slots - homes) & mask
     assert distance.size == 2000 and distance.mean() < 1 and distance.max() < 64
+
+
+@given(
+    data=st.data(), known=st.lists(st.text(max_size=8).filter(lambda t: len(t.encode()) <= 16), min_size=1, max_size=9)
+)
+def test_texts_are_written_by_their_numbers(data, known):
+    numbers = data.draw(st.lists(st.integers(0, len(known) - 1), max_size=50))
+    offsets, content = short_texts(known, np.array(numbers, np.int64))
+    written = content.tobytes()
+    assert [written[first:last].decode() for first, last in pairwise(offsets.tolist())] == [known[n] for n in numbers]
+
+
+def test_a_long_text_is_not_cut():
+    with pytest.raises(ValueError, match="more than 16 bytes"):
+        short_texts(["seventeen letters"], np.zeros(1, np.int64))

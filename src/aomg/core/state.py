@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aomg.core.kernels import registers as r
-from aomg.core.kernels.extremes import extreme_of
+from aomg.core.kernels.extremes import extreme_of, oldest_slot
 from aomg.core.kernels.folds import MOST_NARROW, touched_supers
 from aomg.core.kernels.heads import domain_in, is_listed, length_of
 from aomg.core.kernels.ring import add_summary, summary_starts
@@ -268,9 +268,10 @@ class OperatorState:
         heads = [self.head(start) for start in self.live_starts().tolist()]
         lows = [int(key_of_double(float(head.view(np.float64)[r.HEAD_MINIMUM]))) for head in heads]
         highs = [int(key_of_double(float(head.view(np.float64)[r.HEAD_MAXIMUM]))) for head in heads]
-        assert extreme_of(words, 2 * quantiles) == max(highs)
-        assert -extreme_of(words, 2 * quantiles + 1) == min(lows)
+        slot = oldest_slot(words)
+        assert extreme_of(words, 2 * quantiles, slot) == max(highs)
+        assert -extreme_of(words, 2 * quantiles + 1, slot) == min(lows)
         for q in range(quantiles):
             codes = [int(head[r.HEAD_WORDS + q]) for head in heads]
-            assert extreme_of(words, 2 * q) == max(code >> r.CODE_SHIFT for code in codes)
-            assert -extreme_of(words, 2 * q + 1) == min(code & int(r.CODE_MASK) for code in codes)
+            assert extreme_of(words, 2 * q, slot) == max(code >> r.CODE_SHIFT for code in codes)
+            assert -extreme_of(words, 2 * q + 1, slot) == min(code & int(r.CODE_MASK) for code in codes)

@@ -1,17 +1,37 @@
-"""Numbers texts: equal texts get equal numbers, in the order of their first appearance.
+"""Numbers texts, and writes texts by their numbers.
 
-About 3 ns for each text of some 12 bytes while the different ones fit a core's cache.
+Equal texts get equal numbers, in the order of their first appearance: about 3 ns for each text of some 12 bytes while
+the different ones fit a core's cache. To write a text of up to 16 bytes takes about 2 ns.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from aomg.core.kernels.texts import SLOT_WIDTH, enter_numbers, number_texts
+from aomg.core.kernels.texts import SLOT_WIDTH, enter_numbers, number_texts, write_texts
 
 _SLOTS = 1 << 10
 _BYTES = 1 << 14
+_SHORT = 16  # bytes of a text that is written as two words
+
+
+def short_texts(texts: Sequence[str], numbers: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    """The texts with these numbers, one after the other: where each begins, with the end, and their bytes.
+
+    No text has more than 16 bytes, and there are fewer than 2^27 numbers.
+    """
+    encoded = [text.encode() for text in texts]
+    if max(map(len, encoded), default=0) > _SHORT:
+        raise ValueError(f"a text has more than {_SHORT} bytes")
+    words = np.frombuffer(b"".join(text.ljust(_SHORT, b"\0") for text in encoded), np.int64).copy()
+    lengths = np.array([len(text) for text in encoded], np.int64)
+    numbers = np.ascontiguousarray(numbers, np.int64).view()
+    numbers.flags.writeable = False  # kernels are compiled for one of both
+    offsets, data = np.empty(numbers.size + 1, np.int32), np.empty(_SHORT * numbers.size + _SHORT, np.uint8)
+    end = int(write_texts(numbers, words, lengths, offsets, data))
+    return offsets, data[:end]
 
 
 class TextNumbers:

@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from aomg.core.keyed import KeyRows
 from aomg.core.paper.theorem import theorem_1
+from aomg.core.texts import short_texts
 from aomg.errors import InputError
 from aomg.names import quantile_name, threshold_name
 from aomg.query import Query
@@ -101,7 +102,7 @@ def summary_table(
 def result_table(results: Results, keys: Sequence[pa.Array], names: Sequence[str], time: pa.DataType) -> pa.Table:
     """Results as an Arrow table; `keys` are the by columns of each row. Contiguous columns are not copied."""
     results = _by_column(results)
-    query, size = results.query, len(results)
+    query = results.query
     ends = (results.rows[:, 0] + 1) * query.period
     columns: dict[str, pa.Array] = dict(zip(names, keys, strict=True))
     columns["window"] = spans(ends - query.size, ends, time)
@@ -109,10 +110,9 @@ def result_table(results: Results, keys: Sequence[pa.Array], names: Sequence[str
     columns |= {"min": pa.array(results.minima), "max": pa.array(results.maxima)}
     columns["sub_windows"] = pa.array(results.sub_windows.astype(np.int32))
     columns["burst"] = pa.array(results.bursts)
-    methods = pa.array(METHODS)
     for index, quantile in enumerate(query.quantiles):
         parts = _estimate_parts(results.estimates(index))
-        parts["method"] = methods.take(pa.array(results.methods(index))) if size else pa.array([], pa.string())
+        parts["method"] = _texts(METHODS, results.methods(index))
         if query.guarantee is None:
             parts |= _theorem(results, index)
         columns[quantile_name(quantile)] = _struct(parts)
@@ -139,6 +139,12 @@ def spans(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], time: pa.D
 
 def _estimate_parts(estimates: npt.NDArray[np.float64]) -> dict[str, pa.Array]:
     return {name: pa.array(np.ascontiguousarray(estimates[:, i])) for i, name in enumerate(ESTIMATE)}
+
+
+def _texts(texts: Sequence[str], numbers: npt.NDArray[np.int64]) -> pa.Array:
+    """A column of the texts with these numbers."""
+    offsets, data = short_texts(texts, numbers)
+    return pa.Array.from_buffers(pa.string(), numbers.size, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
 def _struct(parts: dict[str, pa.Array]) -> pa.StructArray:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aomg.core.kernels.exceedances import CHANCES, FEWEST, LARGEST, exceedance_chance, is_larger
+from aomg.core.kernels.bursts import burst_threshold
+from aomg.core.kernels.exceedances import CHANCES, FEWEST, LARGEST, LEAST_LOG, exceedance_chance, is_larger
 
 counts = st.one_of(st.integers(1, 60), st.integers(1, 20_000))
 ranks = st.integers(1, LARGEST)
@@ -83,3 +84,10 @@ def test_the_chances_are_used_not_given_away():
 def test_what_is_rejected_early_would_not_have_been_an_alarm(above, rank, count, other):
     chance = exceedance_chance(above, rank, count / (count + other))
     assert is_larger(above, rank, count, other) == (above >= FEWEST and chance <= CHANCES[rank - 1])
+
+
+@given(data=st.data(), count=st.integers(1, int(LEAST_LOG)), other=st.integers(1, int(LEAST_LOG)), rank=ranks)
+def test_sub_windows_that_are_not_compared_could_not_have_differed(data, count, other, rank):
+    assert not any(is_larger(above, rank, count, other) for above in range(count + 1))
+    top, other_top = data.draw(st.integers(1, count)), data.draw(st.integers(1, other))
+    assert burst_threshold(0.0, top, other_top, top / count) >= 1.0

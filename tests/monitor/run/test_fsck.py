@@ -234,7 +234,7 @@ def test_other_folders_and_folders_in_use_are_refused(tmp_path):
     code, output = fsck(tmp_path)
     assert code == 2 and "is not the state folder of a monitor" in output
     (tmp_path / "state/alerts").mkdir(parents=True)
-    with pytest.raises(StateError, match="a version without a journal; aomg run takes it over"):
+    with pytest.raises(StateError, match=r"a version without a journal.*: use that version, or use a new state folder"):
         check_folder(tmp_path / "state")
     (tmp_path / "monitor").mkdir()
     run(tmp_path / "monitor", 1)

@@ -2,13 +2,11 @@
 
 import json
 import shutil
-from hashlib import blake2b
 from pathlib import Path
-from unittest import mock
 
 import pyarrow as pa
 import pytest
-from samples import MINUTE, NOON, alert, quick_disk, record_of, spark_commits
+from samples import MINUTE, NOON, quick_disk, spark_commits
 from state_folders import Frame, contents, rows_of, run, source_file, started, stored
 
 from aomg.errors import StateError
@@ -223,80 +221,6 @@ def test_changed_counts_of_refused_rows_are_written_anew(tmp_path, caplog):
     started(tmp_path).notifier.close(0)
     assert json.loads(counts.read_text()) == {"total": {}}
     assert "counts.json differed from the journal; it is written anew" in caplog.text
-
-
-# -- states of before --------------------------------------------------------------------------------------------------
-
-
-def before_journal(folder: Path, batches: int, committed: int) -> None:
-    """Turn the state of a run into that of a version without a journal, with two alerts that wait."""
-    run(folder, batches)
-    monitor = started(folder)
-    monitor.notifier.close(0)
-    (folder / "state/alerts").mkdir()
-    for number, entry in monitor.journal.entries.items():
-        text = json.dumps(entry.state, sort_keys=True, separators=(",", ":"))
-        digest = blake2b(f"{number}:{text}".encode(), digest_size=16).hexdigest()
-        record = {"version": 1, "batch": number, "digest": digest, "state": entry.state}
-        (folder / f"state/alerts/{number}.json").write_text(json.dumps(record))
-    for number in range(committed + 1, batches):
-        (folder / f"state/checkpoint/commits/{number}").unlink()
-    shutil.rmtree(folder / "state/journal")
-    outbox = folder / "state/outbox"
-    (position,) = outbox.glob("log-*.json")
-    position.write_text('{"number": 7, "index": 1}')
-    alerts = [
-        {**record_of(alert(podset=str(n), end=NOON + n)), "batch": batch} for n, batch in ((1, 0), (2, 1), (3, 1))
-    ]
-    (outbox / "0000000006.json").write_text(json.dumps(alerts[:1]))
-    (outbox / "0000000007.json").write_text(json.dumps(alerts[1:]))
-    (folder / "state/quarantine").mkdir(exist_ok=True)
-    old = {"stream": "x", "last": -1, "before": {"no time": 2}, "batches": {"1": {"no value": 3}}}
-    (folder / "state/quarantine/counts.json").write_text(json.dumps({"total": {}, **old}))
-
-
-def test_the_state_of_a_version_without_a_journal_is_taken_over_once(tmp_path, caplog):
-    before_journal(tmp_path, 3, committed=2)
-    (tmp_path / "alerts.log").unlink()
-    monitor = started(tmp_path)
-    entry = monitor.journal.last
-    assert (entry.batch, entry.refused, entry.state["batch"]) == (2, {"no time": 2, "no value": 3}, 2)
-    assert monitor.notifier.close(20) == {}
-    ids = [line.split("id=")[1].split()[0] for line in (tmp_path / "alerts.log").read_text().splitlines()]
-    assert ids == [alert(podset="3", end=NOON + 3).id], "the one that it has not passed"
-    assert not (tmp_path / "state/alerts").exists() and not list((tmp_path / "state/outbox").glob("0*"))
-    assert "it has a journal now" in caplog.text
-    run(tmp_path, 5)
-    assert len(list((tmp_path / "results").glob("*/batch*"))) == 5
-
-
-def test_the_batch_that_was_not_committed_is_repeated_from_the_state_before_it(tmp_path):
-    before_journal(tmp_path, 3, committed=1)
-    monitor = started(tmp_path)
-    assert monitor.journal.last.batch == 1
-    monitor(Frame(rows_of(2)), 2)
-    assert monitor.journal.last.batch == 2
-    monitor.notifier.close(20)
-
-
-@pytest.mark.parametrize("name", ["alerts/2.json", "outbox/0000000007.json"])
-def test_a_damaged_state_of_before_is_refused(tmp_path, name):
-    before_journal(tmp_path, 3, committed=2)
-    (tmp_path / "state" / name).write_text("{}")
-    with pytest.raises(StateError, match=rf"{name} is damaged; restore it"):
-        started(tmp_path)
-
-
-def test_killed_while_it_is_taken_over_it_is_taken_over_again(tmp_path):
-    before_journal(tmp_path, 3, committed=2)
-    with (
-        mock.patch("aomg.monitor.run.assembly.remove_before_journal", side_effect=KeyboardInterrupt),
-        pytest.raises(KeyboardInterrupt),
-    ):
-        started(tmp_path)
-    monitor = started(tmp_path)
-    assert monitor.notifier.close(20) == {} and monitor.journal.last.batch == 2
-    assert not (tmp_path / "state/alerts").exists()
 
 
 # -- summaries ---------------------------------------------------------------------------------------------------------

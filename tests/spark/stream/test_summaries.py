@@ -1,7 +1,7 @@
 """A stream's shard reads few of its live summaries in each step, and answers as if it had read them all."""
 
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from aomg import FewK, Query, StateError
 from aomg.core.keyed import TALLY
 from aomg.core.tally import tally
+from aomg.spark.stream import summaries
 from aomg.spark.stream.summaries import MAPS, LiveSummaries
-from aomg.spark.stream.tables import SLOTS, SlotTables, StateMap, slot_of
+from aomg.spark.stream.tables import MARK, SLOTS, SlotTables, StateMap, slot_of
 from aomg.tables.keyed_windows import keyed_windows
 from aomg.tables.level2 import Answer, slide
 from aomg.tables.rows import content_table
@@ -90,7 +91,7 @@ def stepwise(query: Query, rows: pa.Table, ends: list[int], slot: int = 0) -> tu
         answers += outputs
         closed_to = end
         reads.append(sum(known.read for known in store.maps.values()) - before)
-    return pa.concat_tables(answers), store, reads
+    return pa.concat_tables([answer.empty([pa.int64()]), *answers]), store, reads
 
 
 def ordered(table: pa.Table) -> list[dict]:
@@ -113,9 +114,10 @@ def stream(seed: int, reach: int, keys: int = 3, size: int = 14_000) -> tuple[np
     seed=st.integers(0, 2**32),
     cuts=st.sets(st.integers(1, 150), min_size=1, max_size=60),
     slot=st.integers(0, SLOTS - 1),
+    size=st.sampled_from([300, 14_000]),
 )
-def test_steps_answer_as_one_does(query, seed, cuts, slot):
-    rows = tallies(query, *stream(seed, 120))
+def test_steps_answer_as_one_does(query, seed, cuts, slot, size):
+    rows = tallies(query, *stream(seed, 120, size=size))
     ends = sorted({*cuts, 300})  # at the end everything has left the window
     results, store, _ = stepwise(query, rows, ends, slot)
     whole, _, _ = stepwise(query, rows, [300])
@@ -132,6 +134,53 @@ def test_a_step_reads_a_few_times_the_square_root_of_the_window(query):
     numbers = np.asarray(rows["number"])
     stored = [SlotTables(store.states[name], 0).read().values() for name in ("live", "summaries")]
     assert sum(table.num_rows for tables in stored for table in tables) >= np.sum(numbers > 400 - query.sub_windows)
+
+
+def block_bytes(store: Store) -> tuple[int, int]:
+    """The bytes of the sums of blocks, and of their summaries."""
+    return tuple(
+        sum(len(content) for (content,) in store.maps[name].content.values()) for name in ("blocks", "summaries")
+    )
+
+
+def test_sparse_keys_are_stored_once_and_dense_keys_have_sums():
+    sparse = tallies(DAY, *stream(4, 100, keys=50, size=10_000))
+    _, store, _ = stepwise(DAY, sparse, list(range(1, 101)))
+    sums, members = block_bytes(store)
+    assert sums == len(MARK) * len(store.maps["blocks"].content) < members
+    dense = tallies(DAY, *stream(4, 110, size=100_000))
+    _, store, _ = stepwise(DAY.replace(size="101 minutes"), dense, list(range(1, 111)))
+    sums, members = block_bytes(store)
+    assert 0 < sums < members
+
+
+@pytest.mark.parametrize("had_sums", [True, False])
+@pytest.mark.parametrize("size", [600, 14_000])
+def test_a_state_goes_on_whether_its_blocks_have_sums_or_not(had_sums, size, monkeypatch):
+    """Blocks always had sums in checkpoints of before."""
+    rows = tallies(DAY, *stream(5, 120, size=size))
+    whole, _, _ = stepwise(DAY, rows, [300])
+    decide = summaries._save_space
+    blocks = count()
+    monkeypatch.setattr(summaries, "_save_space", lambda *tables: had_sums if next(blocks) < 15 else decide(*tables))
+    results, store, _ = stepwise(DAY, rows, [*range(1, 121), 300])
+    assert ordered(results) == ordered(whole)
+    assert store.entries == 0
+
+
+def test_a_key_that_pauses_leaves_the_state_and_comes_back_as_new():
+    key, number, values = stream(6, 120, keys=4, size=8_000)
+    there = (key > 0) | (number < 20) | (number >= 80)
+    rows = tallies(DAY, key[there], number[there], values[there])
+    ends = list(range(1, 121))
+    for end, present in ((45, False), (79, False), (81, True)):
+        _, store, _ = stepwise(DAY, rows, ends[:end])
+        stored = [SlotTables(store.states[name], 0).read().values() for name in ("live", "summaries")]
+        keys = {k for tables in stored for table in tables for k in table["by0"].to_pylist()}
+        assert keys == {1, 2, 3} | ({0} if present else set())
+    results, _, _ = stepwise(DAY, rows, [*ends, 300])
+    whole, _, _ = stepwise(DAY, rows, [300])
+    assert ordered(results) == ordered(whole)
 
 
 def test_bursts_are_in_the_answers():

@@ -6,7 +6,7 @@ import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.codes import interval, place_of
-from aomg.core.kernels.extremes import extreme_of, settle_extremes
+from aomg.core.kernels.extremes import extreme_of, oldest_slot, settle_extremes
 from aomg.core.kernels.lanes import find_downwards, sum_words
 from aomg.core.kernels.ranks import PHI_COLUMN, PHI_WIDTH, live_rank
 from aomg.core.kernels.registers import (
@@ -186,8 +186,9 @@ def compute_result(state, number, out):
     domain = live_domain(state)
     guarantee = double_of(state[GUARANTEE])
     settle_extremes(state)
-    minimum = double_of_key(-extreme_of(state, 2 * quantiles + 1))
-    maximum = double_of_key(extreme_of(state, 2 * quantiles))
+    at_oldest = oldest_slot(state)
+    minimum = double_of_key(-extreme_of(state, 2 * quantiles + 1, at_oldest))
+    maximum = double_of_key(extreme_of(state, 2 * quantiles, at_oldest))
     out[OUT_NUMBER] = number
     out[OUT_COUNT] = count
     out[OUT_SUMMARIES] = state[LIVE_SUMMARIES]
@@ -206,7 +207,8 @@ def compute_result(state, number, out):
         phi = state[AT_PHI] + PHI_WIDTH * q
         column = state[phi + PHI_COLUMN]
         above = count - live_rank(state, phi, count) + 1
-        lowest, highest = -extreme_of(state, 2 * column + 1), extreme_of(state, 2 * column)
+        lowest = -extreme_of(state, 2 * column + 1, at_oldest)
+        highest = extreme_of(state, 2 * column, at_oldest)
         value, method = np.nan, METHOD_MEAN
         if state[HAS_ENVELOPE]:
             place = place_of(state, active[i])

@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
-from aomg.core.kernels.exceedances import compare_exceedances
+from aomg.core.kernels.exceedances import LEAST_LOG, compare_exceedances
 from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, FOLD_WIDTH, fold_cells, fold_side
 from aomg.core.kernels.lanes import row_wins
 from aomg.core.kernels.ranks import tail_depth
@@ -139,6 +139,8 @@ def compare_tails(state, cells, new_count, old_count):
     Sets FLAG to +1 (larger than chance explains), -1 (smaller) or 0, and SCORE to the largest score. The score of a
     short tail counts only if its exceedances show a difference: else it is noise.
     """
+    if max(new_count, old_count) < LEAST_LOG:  # no tail is long enough, and no events above are too many for chance
+        return
     any_short = False
     for depth in range(state[DEPTHS]):
         any_short |= _tail_limit(state, depth, new_count, old_count) >= 1.0

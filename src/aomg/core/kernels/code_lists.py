@@ -365,12 +365,14 @@ def unfold_list(state, cells, pairs, share):
     codes, numbers = _codes(state), _numbers(state)
     side, half = fold_side(state), state[HALF_PLACES]
     totals = fold_cells(state, state[ROWS_SIDE])
-    rows, weight = 0, np.int64(0)
+    rows, weight, below = 0, np.int64(0), np.int64(0)
     for i in range(pairs):
         super_ = codes[i] >> 8
-        below = scaled(weight, share)
-        weight += numbers[i]
-        events = scaled(weight, share) - below
+        events = numbers[i]
+        if share != 1.0:
+            weight += events
+            upto = scaled(weight, share)
+            events, below = upto - below, upto
         if rows == 0 or state[side + FOLD_ID * half + rows - 1] != super_:
             for k in range(16):
                 cells[totals + 16 * rows + k] = 0

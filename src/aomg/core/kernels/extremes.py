@@ -6,8 +6,11 @@ Each older value has the maximum of itself and all that followed it until the tu
 second stack, once per window length: one addition for each value. The cost of a step does not depend on the data.
 """
 
+import numpy as np
+
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.registers import AT_EXTREME, ENTERED, EXTREME_ROOM, LIVE_SUMMARIES, QUANTILES, TURNED
+from aomg.core.kernels.sortable import U64
 
 
 @inlined
@@ -16,17 +19,23 @@ def _extremes(state):
 
 
 @inlined
-def push_largest(words, base, room, entered, value):
-    """A value of the newest summary enters; its position is the number of summaries that ever entered."""
+def slot_of(position, room):
+    """Where a summary's values are: its position is the number of summaries that had entered, with itself."""
+    return np.int64(U64(position) % U64(room))
+
+
+@inlined
+def push_largest(words, base, slot, value):
+    """A value of the newest summary enters."""
     words[base] = max(words[base], value)
-    words[base + 1 + entered % room] = value
+    words[base + 1 + slot] = value
 
 
 @inlined
 def turn_stack(words, base, room, entered, live):
     """All that is live moves to the second stack, each with the maximum of itself and those after it."""
     largest = -(2**62) * 2
-    slot = entered % room
+    slot = slot_of(entered, room)
     for _ in range(live):
         largest = max(largest, words[base + 1 + slot])
         words[base + 1 + room + slot] = largest
@@ -35,16 +44,27 @@ def turn_stack(words, base, room, entered, live):
 
 
 @inlined
-def largest_of(words, base, room, oldest):
-    """The largest live value, `oldest` being the position of the oldest live summary."""
-    return max(words[base], words[base + 1 + room + oldest % room])
+def largest_of(words, base, room, slot):
+    """The largest live value, `slot` being that of the oldest live summary."""
+    return max(words[base], words[base + 1 + room + slot])
 
 
 @inlined
-def push_extreme(state, extreme, value):
-    """Push a value of the newest summary to one of the extremes."""
-    room = state[EXTREME_ROOM]
-    push_largest(state, state[AT_EXTREME] + extreme * (2 * room + 1), room, state[ENTERED], value)
+def newest_slot(state):
+    """The slot of the newest summary."""
+    return slot_of(state[ENTERED], state[EXTREME_ROOM])
+
+
+@inlined
+def oldest_slot(state):
+    """The slot of the oldest live summary."""
+    return slot_of(state[ENTERED] - state[LIVE_SUMMARIES] + 1, state[EXTREME_ROOM])
+
+
+@inlined
+def push_extreme(state, extreme, slot, value):
+    """Push a value of the newest summary, which has this slot, to one of the extremes."""
+    push_largest(state, state[AT_EXTREME] + extreme * (2 * state[EXTREME_ROOM] + 1), slot, value)
 
 
 @compiled
@@ -65,8 +85,7 @@ def settle_extremes(state):
 
 
 @inlined
-def extreme_of(state, extreme):
-    """The largest live value; after settle_extremes, with something live."""
+def extreme_of(state, extreme, slot):
+    """The largest live value; after settle_extremes, with something live. `slot` is that of the oldest summary."""
     room = state[EXTREME_ROOM]
-    oldest = state[ENTERED] - state[LIVE_SUMMARIES] + 1
-    return largest_of(state, state[AT_EXTREME] + extreme * (2 * room + 1), room, oldest)
+    return largest_of(state, state[AT_EXTREME] + extreme * (2 * room + 1), room, slot)

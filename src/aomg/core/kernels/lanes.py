@@ -328,6 +328,22 @@ def sum_words(typing_context, words, first):
 
 
 @intrinsic
+def count_below(typing_context, words, first, limit):
+    """How many of words[first:first+16] are below a limit."""
+
+    def generate(context, builder, signature, arguments):
+        words, first, limit = arguments
+        pointer, vector = _vector_at(context, builder, signature.args[0], words, first, ir.IntType(64), 16)
+        limits = builder.insert_element(ir.Constant(vector, ir.Undefined), limit, ir.Constant(ir.IntType(32), 0))
+        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), 16), [0] * 16)
+        limits = builder.shuffle_vector(limits, ir.Constant(vector, ir.Undefined), everywhere)
+        below = builder.icmp_signed("<", builder.load(pointer, align=8), limits)
+        return builder.zext(builder.ctpop(builder.bitcast(below, ir.IntType(16))), ir.IntType(64))
+
+    return types.int64(words, types.int64, types.int64), generate
+
+
+@intrinsic
 def filled_mask(typing_context, cells, first):
     """A bit for each of cells[first:first+16] that is not zero."""
 

@@ -5,7 +5,7 @@ import numpy as np
 from aomg.core.kernels._compile import compiled, copied, inlined
 from aomg.core.kernels.bursts import compare_tails
 from aomg.core.kernels.code_lists import read_list, unfold_list
-from aomg.core.kernels.extremes import push_extreme
+from aomg.core.kernels.extremes import newest_slot, push_extreme
 from aomg.core.kernels.folds import FOLD_ID, FOLD_SUM, fold_cells, fold_side, scaled, share_of_events
 from aomg.core.kernels.heads import LEAST_WORDS, count_of, head_word, is_listed, length_of, surplus_of
 from aomg.core.kernels.lanes import prefetch
@@ -136,11 +136,12 @@ def join_newest(state, words, start):
     quantiles = state[QUANTILES]
     head = head_of(state, words, start)
     state[ENTERED] += 1
+    slot = newest_slot(state)
     for q in range(quantiles):
-        push_extreme(state, 2 * q, head[HEAD_WORDS + q] >> CODE_SHIFT)
-        push_extreme(state, 2 * q + 1, -(head[HEAD_WORDS + q] & CODE_MASK))
-    push_extreme(state, 2 * quantiles, key_of_double(double_of(head[HEAD_MAXIMUM])))
-    push_extreme(state, 2 * quantiles + 1, -key_of_double(double_of(head[HEAD_MINIMUM])))
+        push_extreme(state, 2 * q, slot, head[HEAD_WORDS + q] >> CODE_SHIFT)
+        push_extreme(state, 2 * q + 1, slot, -(head[HEAD_WORDS + q] & CODE_MASK))
+    push_extreme(state, 2 * quantiles, slot, key_of_double(double_of(head[HEAD_MAXIMUM])))
+    push_extreme(state, 2 * quantiles + 1, slot, -key_of_double(double_of(head[HEAD_MINIMUM])))
     state[NEWEST_NUMBER] = head[HEAD_NUMBER]
     state[RING_NEWEST] = start
     if state[RING_OLDEST] < 0:

@@ -1,4 +1,6 @@
-"""Numbers texts in the order of their first appearance, with a hash table of open addressing.
+"""Numbers texts, and writes texts by their numbers.
+
+Texts are numbered in the order of their first appearance, with a hash table of open addressing.
 
 A slot of the table has two words of a text, its length plus 1 (0 if the slot is free), and its number. For texts of up
 to 16 bytes these tell all, so a look-up reads one line of a cache. The first word of a longer text is a hash of all its
@@ -9,7 +11,7 @@ the other; `bounds` has where each begins. So equal hashes do no harm.
 import numpy as np
 
 from aomg.core.kernels._compile import compiled, inlined
-from aomg.core.kernels.lanes import load_word
+from aomg.core.kernels.lanes import load_word, store_word
 from aomg.core.kernels.sortable import U64, high_product
 
 SLOT_FIRST, SLOT_LAST, SLOT_LENGTH, SLOT_NUMBER, SLOT_WIDTH = range(5)
@@ -114,3 +116,20 @@ def enter_numbers(old_slots, slots):
                 slot = (slot + U64(1)) & mask
             for word in range(SLOT_WIDTH):
                 slots[slot, word] = entry[word]
+
+
+@compiled
+def write_texts(numbers, words, lengths, offsets, data):
+    """Write one text after the other; returns their bytes. Needs 16 a text.
+
+    Text k is the first lengths[k] bytes of the words 2 k and 2 k + 1, at most 16.
+    """
+    end = np.int64(0)
+    for i in range(numbers.size):
+        number = numbers[i]
+        offsets[i] = end
+        store_word(data, end, words[2 * number])
+        store_word(data, end + 8, words[2 * number + 1])
+        end += lengths[number]
+    offsets[numbers.size] = end
+    return end

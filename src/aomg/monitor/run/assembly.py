@@ -16,7 +16,6 @@ from aomg.monitor.journal.checkpoint import Checkpoint, SourceReader
 from aomg.monitor.journal.journal import Journal
 from aomg.monitor.journal.queries import queries_digest
 from aomg.monitor.journal.stream import stream_of
-from aomg.monitor.journal.takeover import remove_before_journal, take_over
 from aomg.monitor.rules.builder import check_rules
 from aomg.monitor.run.batches import Batches
 from aomg.monitor.run.progress import Watcher
@@ -52,9 +51,6 @@ def assembled(
     checkpoint = Checkpoint(checkpoint_of(config))
     quarantine = Quarantine(config.quarantine.folder, config.quarantine.most_rows, stream=stream)
     journal = Journal(config.state, stream)
-    if not journal.entries:
-        take_over(config.state, journal, checkpoint.committed, read_counts(quarantine.file) or {}, aomg.__version__)
-    remove_before_journal(config.state, journal)
     check_state(config, journal, checkpoint)
     refused_before: dict[str, int] = {}
     if journal.last is None:

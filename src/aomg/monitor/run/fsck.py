@@ -86,7 +86,10 @@ def check_folder(state: Path, quarantine: Path | None = None, repair: bool = Fal
     if not (state / FOLDER).is_dir() and not (state / "alerts").is_dir():
         raise StateError(f"{state} is not the state folder of a monitor: it has no folder {FOLDER}")
     if not (state / FOLDER).is_dir():
-        raise StateError(f"{state} is of a version without a journal; aomg run takes it over, then it can be checked")
+        raise StateError(
+            f"{state} was written by a version without a journal, and this one cannot go on with it: use that version, "
+            f"or {NEW_FOLDERS}"
+        )
     if quarantine is not None and not quarantine.is_dir():
         raise StateError(f"--quarantine: there is no folder {quarantine}")
     busy = f"a monitor uses the state folder {state}; stop it first"

@@ -15,6 +15,9 @@ from aomg.tables.rows import pack, unpack
 SLOTS = 60
 """Queries that a state has room for."""
 
+MARK = b"-"
+"""The content of an entry that has no table."""
+
 _BITS = 57  # of a number, which may be negative
 _HALF = 1 << (_BITS - 1)
 
@@ -90,10 +93,14 @@ class SlotTables:
             raise StateError(f"the checkpoint is damaged: table {number} is missing; start with a new checkpoint")
         return content
 
-    def put(self, number: int, table: pa.Table) -> None:
+    def put(self, number: int, table: pa.Table, compression: str = "lz4") -> None:
         """Store a table, unless it is empty."""
         if table.num_rows:
-            self._state.put(self._base + number, pack(table, "lz4"))
+            self._state.put(self._base + number, pack(table, compression))
+
+    def mark(self, number: int) -> None:
+        """Store a mark in place of a table."""
+        self._state.put(self._base + number, MARK)
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Remove tables."""

@@ -15,7 +15,6 @@ from aomg.monitor.alerts.state import Instance, State
 from aomg.monitor.config.model import Config
 from aomg.monitor.journal.journal import FOLDER, newest_entry
 from aomg.monitor.journal.stream import stored_stream
-from aomg.monitor.journal.takeover import state_before_journal
 from aomg.web.follow.lines import LineReader
 from aomg.web.views.alert import AlertFormatter, AlertIdentity, FormattedAlert
 from aomg.web.views.alerts import STATES, Alerts
@@ -155,11 +154,7 @@ class AlertLog:
             if identity == self._state_file:
                 return False
             entry = newest_entry(self._state_folder)
-            if entry is not None:
-                self._state = State.from_json(entry.state)
-            else:
-                stored = state_before_journal(self._state_folder)
-                self._state = None if stored is None else State.from_json(stored[1])
+            self._state = None if entry is None else State.from_json(entry.state)
             self._stream = stored_stream(self._state_folder)
         except FileNotFoundError:
             return False  # a newer one has replaced it: read that in the next step
@@ -230,11 +225,10 @@ def _active(state: State | None) -> dict[AlertIdentity, tuple[Instance, int]]:
 
 
 def _newest_file(state_folder: Path) -> tuple[str, int, int] | None:
-    """Identify the newest entry of the journal, or the newest alert state of a version without one."""
-    for name in (FOLDER, "alerts"):
-        files = [path for path in (state_folder / name).glob("*.json") if path.stem.isdecimal()]
-        if files:
-            newest = max(files, key=lambda path: int(path.stem))
-            status = newest.stat()
-            return str(newest), status.st_ino, status.st_mtime_ns
-    return None
+    """Identify the newest entry of the journal."""
+    files = [path for path in (state_folder / FOLDER).glob("*.json") if path.stem.isdecimal()]
+    if not files:
+        return None
+    newest = max(files, key=lambda path: int(path.stem))
+    status = newest.stat()
+    return str(newest), status.st_ino, status.st_mtime_ns

@@ -16,7 +16,7 @@ import numpy as np
 from aomg.core.kernels._compile import compiled, inlined
 from aomg.core.kernels.answering import live_domain, within
 from aomg.core.kernels.bursts import burst_threshold
-from aomg.core.kernels.extremes import largest_of, push_largest, turn_stack
+from aomg.core.kernels.extremes import largest_of, newest_slot, oldest_slot, push_largest, turn_stack
 from aomg.core.kernels.heads import domain_in, head_word
 from aomg.core.kernels.pairs import score_pairs
 from aomg.core.kernels.paper.bands import certified_code, note_band
@@ -173,23 +173,23 @@ def enter_fine(state, words, level, start, previous):
     previous
         Where the newest summary before it is, -1 if there was none.
     """
-    quantiles, room, entered = state[QUANTILES], state[EXTREME_ROOM], state[ENTERED]
+    quantiles, room = state[QUANTILES], state[EXTREME_ROOM]
     number, count = head_word(words, start, HEAD_NUMBER), head_word(words, start, HEAD_COUNT)
     recent = previous >= 0 and head_word(words, previous, HEAD_NUMBER) >= number - state[SUB_WINDOWS]
     if recent and state[HAS_ENVELOPE] == 0:  # with an envelope, the ring has compared the tails
         _watch_tails(state, words, level, start, previous)
-    slot = entered % room
+    slot = newest_slot(state)
     _shift(state, words, level, start, slot, 1)
     codes, extremes = fine_of(words, start), level[AT_CODE_EXTREME]
     width = 2 * room + 1
     for column in range(quantiles):
         code = words[codes + column]
-        push_largest(level, extremes + 2 * column * width, room, entered, code)
-        push_largest(level, extremes + (2 * column + 1) * width, room, entered, -code)
+        push_largest(level, extremes + 2 * column * width, slot, code)
+        push_largest(level, extremes + (2 * column + 1) * width, slot, -code)
     if level[KEEPS_LISTS]:
         top = lists_of(words, level, start)
         cut = words[top + 1] if 0 < values_of(words, top) < count else BELOW_ALL  # where a list was cut short
-        push_largest(level, extremes + 2 * quantiles * width, room, entered, cut)
+        push_largest(level, extremes + 2 * quantiles * width, slot, cut)
     if level[KEEPS_BAND]:
         note_band(words, level, start, slot)
 
@@ -197,7 +197,7 @@ def enter_fine(state, words, level, start, previous):
 @compiled
 def leave_fine(state, words, level, start):
     """Deaccumulate the fine part of the oldest live summary, at `start`, before it leaves the ring."""
-    slot = (state[ENTERED] - state[LIVE_SUMMARIES] + 1) % state[EXTREME_ROOM]
+    slot = oldest_slot(state)
     _shift(state, words, level, start, slot, -1)
 
 
@@ -234,8 +234,7 @@ def restart_level(state, level):
 def _extreme(state, level, extreme):
     """The largest live value of one of the extremes; after `_settle_extremes`."""
     room = state[EXTREME_ROOM]
-    oldest = state[ENTERED] - state[LIVE_SUMMARIES] + 1
-    return largest_of(level, level[AT_CODE_EXTREME] + extreme * (2 * room + 1), room, oldest)
+    return largest_of(level, level[AT_CODE_EXTREME] + extreme * (2 * room + 1), room, oldest_slot(state))
 
 
 @inlined

@@ -217,8 +217,9 @@ def test_what_cannot_be_repaired_is_named_with_what_to_do(tmp_path, name, proble
     elif name.endswith(".changelog"):
         file = tmp_path / "state" / name
         file.parent.mkdir(parents=True)
-        file.write_bytes(b"as it was")
-        file.with_name(f".{file.name}.crc").write_bytes(checksums_of(b"as it was"))
+        for version in range(1, 5):
+            file.with_name(f"{version}.changelog").write_bytes(b"as it was")
+            file.with_name(f".{version}.changelog.crc").write_bytes(checksums_of(b"as it was"))
         assert fsck(tmp_path)[0] == 0
         file.write_bytes(b"as it wax")
     elif name == "queries.json":

@@ -20,8 +20,9 @@ from aomg.monitor.journal.queries import FILE as QUERIES
 from aomg.monitor.journal.queries import queries_problem
 from aomg.monitor.journal.remedies import NEW_FOLDERS, RESTORE_STATE, numbered
 from aomg.monitor.journal.stream import FILE, stored_stream
-from aomg.monitor.run.checkpoint_files import files_to_read
-from aomg.monitor.run.checksums import damaged_among, damaged_files
+from aomg.monitor.run.checkpoint_files import files_to_read, lost_changes
+from aomg.monitor.run.checkpoint_logs import log_problems, read_problems
+from aomg.monitor.run.checksums import NO_CHECKSUMS, damaged_among, damaged_files, without_checksums
 from aomg.monitor.run.lost_entries import take_back
 from aomg.monitor.run.state_check import accept_joined, checkpoint_problems, compare_files, compare_lines, lost_lines
 from aomg.monitor.sinks.quarantine import Quarantine, is_of_others
@@ -189,6 +190,13 @@ class _StateFolder:
         for file in (*damaged_among(needed), *damaged_files(self._checkpoint.folder)):
             problem = "it differs from its checksums" if file.exists() else "it is missing; its checksums are there"
             yield Damage(file, problem, RESTORE_STATE)
+        for file in lost_changes(self._checkpoint):
+            yield Damage(file, "it is missing", RESTORE_STATE)
+        for problems in (log_problems(self._checkpoint), read_problems(self._state, journal, self._checkpoint)):
+            for file, what in problems:
+                yield Damage(file, f"it {what}", RESTORE_STATE)
+        for file in without_checksums(files_to_read(self._checkpoint)):
+            self._notes.append(Note(file, f"it {NO_CHECKSUMS}"))
         edited = queries_problem(self._state, journal.last)
         if edited is not None:
             yield Damage(self._state / QUERIES, f"it {edited}", f"restore it from a backup, or {NEW_FOLDERS}")

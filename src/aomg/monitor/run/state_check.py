@@ -12,13 +12,14 @@ from pathlib import Path
 
 from aomg.errors import DamagedFileError, StateError
 from aomg.monitor.config.model import Config
-from aomg.monitor.journal.checkpoint import Checkpoint, damaged_checkpoint
+from aomg.monitor.journal.checkpoint import Checkpoint, DamagedCheckpointError, damaged_checkpoint
 from aomg.monitor.journal.digests import digest_of as digest_of_text
 from aomg.monitor.journal.entry import StoredFile
 from aomg.monitor.journal.journal import FOLDER, Journal
 from aomg.monitor.journal.remedies import NEW_FOLDERS, fsck_command, numbered
 from aomg.monitor.run.checkpoint_files import files_to_read
-from aomg.monitor.run.checksums import damaged_among
+from aomg.monitor.run.checkpoint_logs import log_problems, read_problems
+from aomg.monitor.run.checksums import NO_CHECKSUMS, damaged_among, without_checksums
 from aomg.monitor.run.moved_folders import follow_moved, refuse_moved_source
 from aomg.monitor.sinks.joined_files import joined_parts
 from aomg.monitor.sinks.jsonl import lines_of_batches, newest_line
@@ -58,6 +59,8 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
     for damaged in damaged_among(files_to_read(checkpoint), _MOST_BYTES):
         detail = f": it differs from the checksums in .{damaged.name}.crc" if damaged.exists() else ""
         raise damaged_checkpoint(damaged, detail)
+    for file, log_problem in log_problems(checkpoint):
+        raise DamagedCheckpointError(file, log_problem)
     for problem in checkpoint_problems(config.state, journal, checkpoint):
         raise StateError(problem)
     for sink_place, what, ahead in _newest_batches(config, journal.stream):
@@ -67,6 +70,10 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
                 f"{sink_place} has {what} of batch {ahead}, but {config.state / FOLDER} {ends}: "
                 f"the state folder is older than the {what}. Restore the newer one, or {NEW_FOLDERS}"
             )
+    for file, difference in read_problems(config.state, journal, checkpoint):
+        raise DamagedCheckpointError(file, difference)
+    for file in without_checksums(files_to_read(checkpoint)):
+        _LOG.warning("%s %s", file, NO_CHECKSUMS)
     refuse_moved_source(config, journal)
     follow_moved(config, journal)
     repair = fsck_command(config.state, "--repair")

@@ -16,6 +16,8 @@ from aomg.cli import app
 from aomg.errors import StateError
 from aomg.monitor.atomic_files import locked
 from aomg.monitor.config.reader import load
+from aomg.monitor.delivery.outbox import firing_key
+from aomg.monitor.delivery.queue_files import sealed
 from aomg.monitor.journal.journal import entry_file, read_entry
 from aomg.monitor.run.checksums import checksums_of
 from aomg.monitor.run.fsck import check_folder
@@ -371,3 +373,22 @@ def test_the_record_of_a_state_without_its_digest_is_only_parsed(tmp_path):
     assert read_entry(tmp_path / "state/journal", 2).queries, "the next entry has it"
     file.write_text("{")
     assert [found.file for found in check_folder(tmp_path / "state").findings] == [file]
+
+
+def test_firing_alerts_of_a_receiver_that_do_not_fire_are_found(tmp_path):
+    """An older file that was copied back; the alert state has what fires now."""
+    run(tmp_path, 2)
+    (position,) = (tmp_path / "state/outbox").glob("log-*.json")
+    name = position.stem
+    file = position.with_name(f"{name}.firing.json")
+    (line,) = (tmp_path / "alerts.jsonl").read_text().splitlines()
+    fires = json.loads(line)
+    file.write_bytes(sealed(name, {firing_key(fires): fires}))
+    assert check_folder(tmp_path / "state").sound
+    older = {**fires, "id": "0" * 32}
+    for content in (sealed(name, {firing_key(fires): older}), sealed("another", {firing_key(fires): fires})):
+        file.write_bytes(content)
+        (finding,) = check_folder(tmp_path / "state").findings
+        assert finding.file == file and finding.can_repair
+        assert check_folder(tmp_path / "state", repair=True).sound
+        assert check_folder(tmp_path / "state").findings == []

@@ -11,8 +11,18 @@ from itertools import pairwise
 from pathlib import Path
 
 from aomg.errors import StateError
+from aomg.monitor.alerts.judge import firing_ids
+from aomg.monitor.alerts.state import State
 from aomg.monitor.atomic_files import locked, put
-from aomg.monitor.delivery.outbox import sealed_position, stored_position
+from aomg.monitor.delivery.outbox import no_longer_firing
+from aomg.monitor.delivery.queue_files import (
+    FIRING,
+    Position,
+    known_positions,
+    sealed_position,
+    stored_firing,
+    stored_position,
+)
 from aomg.monitor.journal.checkpoint import Checkpoint
 from aomg.monitor.journal.entry import Entry, LaterVersionError
 from aomg.monitor.journal.journal import FOLDER, KEEP, Journal, all_entries, entry_file
@@ -285,15 +295,37 @@ class _StateFolder:
     def _positions(self, journal: Journal) -> Iterator[Damage]:
         """Check the positions of the receivers."""
         assert journal.last is not None
-        known = journal.last.positions
+        outbox = self._state / "outbox"
+        known = known_positions(outbox, journal.last.positions, journal.next)
         self._looked_at.append(f"positions of {numbered(len(known), 'receiver')}")
         for name, position in known.items():
-            file = self._state / "outbox" / f"{name}.json"
+            file = outbox / f"{name}.json"
             if stored_position(file) is None:
                 if self._repair:
-                    put(file, sealed_position(position))
+                    put(file, sealed_position(name, position))
                 remedy = f"the journal has an earlier position; alerts from batch {position[0]} on are delivered again"
                 yield self._rebuilt(file, _DAMAGED, remedy)
+            yield from self._firing(name, max(position, stored_position(file) or position), journal)
+
+    def _firing(self, name: str, position: Position, journal: Journal) -> Iterator[Damage]:
+        """Check the firing alerts that a receiver has got: each fires, or is still to be resolved there."""
+        file = self._state / "outbox" / f"{name}{FIRING}"
+        if not file.exists() or journal.last is None:
+            return
+        stored = stored_firing(file.parent, name)
+        waiting = [
+            alert
+            for batch, alerts in sorted(journal.queue.items())
+            for index, alert in enumerate(alerts)
+            if (batch, index) >= position
+        ]
+        firing = firing_ids(State.from_json(journal.last.state))
+        ended = [] if stored is None else no_longer_firing(stored, waiting, firing)
+        if stored is None or ended:
+            if self._repair:
+                file.unlink()
+            problem = f"it has {numbered(len(ended), 'alert that is', 'alerts that are')} not firing"
+            yield self._rebuilt(file, "it is damaged" if stored is None else problem, "the alert state has what fires")
 
     # -- findings ------------------------------------------------------------------------------------------------------
 

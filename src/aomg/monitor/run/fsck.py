@@ -34,7 +34,15 @@ from aomg.monitor.run.checkpoint_files import files_to_read, lost_changes
 from aomg.monitor.run.checkpoint_logs import log_problems, read_problems
 from aomg.monitor.run.checksums import NO_CHECKSUMS, damaged_among, damaged_files, without_checksums
 from aomg.monitor.run.lost_entries import take_back
-from aomg.monitor.run.state_check import accept_joined, checkpoint_problems, compare_files, compare_lines, lost_lines
+from aomg.monitor.run.state_check import (
+    accept_joined,
+    checkpoint_problems,
+    compare_files,
+    compare_lines,
+    lost_lines,
+    rival_files,
+    set_aside,
+)
 from aomg.monitor.sinks.quarantine import Quarantine, is_of_others
 
 _DAMAGED = "it is missing or damaged"
@@ -121,11 +129,13 @@ class _StateFolder:
         self._notes: list[Note] = []
         self._losses: list[str] = []
         self._is_broken = False
+        self._is_cut = False  # whether the newest entries are damaged: what only they have cannot be compared
 
     def check(self) -> Checked:
         findings = list(self._entries())
         if self._journal is not None:
-            for part in (self._plan, self._sinks, self._lines, self._counts, self._positions):
+            parts = [self._plan, self._sinks, self._lines]
+            for part in parts if self._is_cut else (*parts, self._counts, self._positions):
                 findings += part(self._journal)
             if self._repair and (self._losses or self._is_broken):
                 self._journal.rebase(self._losses)
@@ -151,7 +161,7 @@ class _StateFolder:
                 place = entry_file(self._state / FOLDER, number)
                 yield Damage(place, "it is of a later version", "use a newer program")
                 return
-        newest = max(stored, default=0)
+        newest = max(stored, default=self._checkpoint.committed)
         if isinstance(stored.get(newest), StateError) and self._checkpoint.committed < newest:
             place = entry_file(self._state / FOLDER, newest)
             if self._repair:
@@ -159,9 +169,18 @@ class _StateFolder:
             yield self._rebuilt(place, "it is damaged", "Spark repeats its batch, which writes it anew")
             del stored[newest]
             newest -= 1
-        if not isinstance(stored.get(newest), Entry):
-            place = entry_file(self._state / FOLDER, newest)
+        if not stored and newest < 0:
+            return  # no batch was completed
+        cut = [] if stored else [newest]
+        while newest in stored and not isinstance(stored[newest], Entry):
+            cut.append(newest)
+            newest -= 1
+        for number in cut:
+            place = entry_file(self._state / FOLDER, number)
             yield Damage(place, "the newest entry is missing or damaged; it has the alert state", RESTORE_STATE)
+        if cut:
+            self._repair, self._is_cut = False, True
+        if not readable:
             return
         self._journal = Journal(self._state, stream or "", [entry for entry in readable if entry.stream == stream])
         needed = _needed(readable)
@@ -193,7 +212,8 @@ class _StateFolder:
     def _plan(self, journal: Journal) -> Iterator[Damage]:
         """Check that the checkpoint and the journal fit, and the record of the queries."""
         self._looked_at.append("Spark's checkpoint")
-        for problem in checkpoint_problems(self._state, journal, self._checkpoint):
+        fits = () if self._is_cut else checkpoint_problems(self._state, journal, self._checkpoint)
+        for problem in fits:
             cause, _, remedy = problem.rpartition(": ")
             yield Damage(self._checkpoint.folder, cause, remedy)
         needed = (file for file in files_to_read(self._checkpoint) if not file.exists())
@@ -235,6 +255,12 @@ class _StateFolder:
                 yield self._damaged_file(folder, name, files[name].rows)
             if report.retired:
                 self._notes.append(Note(folder / report.retired[-1], f"it {report.note}"))
+            for rival, known in rival_files(folder, files):
+                if self._repair:
+                    set_aside(self._state, folder, rival)
+                problem = f"it has the batches of {known}, which is the journal's: somebody has copied it there"
+                moves = f"moves it to {self._state / 'damaged'}, as the next start does"
+                yield Damage(rival, problem, moves if self._repair else f"--repair: {moves}", True, self._repair)
             for name in (*report.missing, *report.damaged) if self._repair else ():
                 self._losses.append(str(folder / name))
                 del files[name]
@@ -242,10 +268,7 @@ class _StateFolder:
     def _damaged_file(self, folder: Path, name: str, rows: int | None = None) -> Damage:
         """Move a damaged file to the state folder, where no reader finds it."""
         if self._repair and (folder / name).exists():
-            target = self._state / "damaged" / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            put(target, (folder / name).read_bytes())
-            (folder / name).unlink()
+            set_aside(self._state, folder, folder / name)
         problem = "it is damaged: its digest is another one"
         loss = "accepts that its rows are lost" if rows is None else _accepted(rows, "row")
         return self._lost(folder / name, problem, f"{loss}, and moves it to {self._state / 'damaged'}")

@@ -26,6 +26,7 @@ from killed_writes import KilledWrites  # noqa: E402
 from local import start_session  # noqa: E402
 from trials import (  # noqa: E402
     DAMAGES,
+    EXCHANGES,
     SAME,
     VICTIMS,
     KilledMonitor,
@@ -67,6 +68,7 @@ class Campaign:
         self._kinds: dict[str, Callable[[random.Random, Path], tuple[str, str]]] = {
             "kills on Spark": self._kill,
             "damaged files": self._damage,
+            "exchanged files": self._exchange,
             "kills at writes": self._kill_at_writes,
         }
 
@@ -96,6 +98,13 @@ class Campaign:
     def _damage(self, chance: random.Random, folder: Path) -> tuple[str, str]:
         name, how = chance.choice(self._half.files), chance.choice(DAMAGES)
         return f"{name} {how}", self._half.damaged(name, how, chance)
+
+    def _exchange(self, chance: random.Random, folder: Path) -> tuple[str, str]:
+        kind, how = chance.choice(sorted(self._half.kinds())), chance.choice(EXCHANGES)
+        names = self._half.kinds()[kind]
+        older, newer = sorted(chance.sample(range(len(names)), 2))
+        newer = len(names) - 1 if chance.random() < 0.5 and older < len(names) - 1 else newer
+        return f"{names[older]} {how} {names[newer]}", self._half.exchanged(names[older], names[newer], how)
 
     def _kill_at_writes(self, chance: random.Random, folder: Path) -> tuple[str, str]:
         operations = [chance.randrange(self._writes.operations) for _ in range(chance.randint(1, 3))]

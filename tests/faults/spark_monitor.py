@@ -36,7 +36,7 @@ sinks:
   results: [{parquet: results/}, {jsonl: results.jsonl}]
   summaries: [{parquet: summaries/}]
   alerts: [{jsonl: alerts.jsonl}]
-receivers: [{log: alerts.log}]
+receivers: [{log: alerts.log}, {log: more.log}]
 groups:
   - name: latency
     rules:
@@ -89,15 +89,16 @@ def outcome(folder: Path, spark: SparkSession) -> dict[str, object]:
         "results.jsonl": _lines(folder / "results.jsonl"),
         "alerts": _lines(folder / "alerts.jsonl", in_order=True),
         "delivered": delivered(folder),
+        "delivered later": delivered(folder, "more.log"),
         "targets": json.loads((folder / "state/targets.json").read_text())["targets"],
         "refused": json.loads((folder / "state/quarantine/counts.json").read_text()),
         "refused rows": _lines(folder / "state/quarantine/refused.jsonl"),
     }
 
 
-def delivered(folder: Path) -> list[str]:
-    """The ids of alerts that the receiver has, each once: an alert may be delivered again."""
-    log = folder / "alerts.log"
+def delivered(folder: Path, name: str = "alerts.log") -> list[str]:
+    """The ids of alerts that a receiver has, each once: an alert may be delivered again."""
+    log = folder / name
     return sorted({line.rpartition("id=")[2] for line in log.read_text().splitlines()}) if log.exists() else []
 
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 from killed_writes import KilledWrites
-from trials import DAMAGES, SAME, KilledMonitor, WrongOutcomeError, compare, half_on_spark, undisturbed
+from trials import DAMAGES, EXCHANGES, SAME, KilledMonitor, WrongOutcomeError, compare, half_on_spark, undisturbed
 
 from aomg.monitor.run import assembly
 
@@ -44,6 +44,13 @@ def test_every_kind_of_file_of_a_monitor(half, how):
         half.damaged(name, how, random.Random(f"{name} {how}"))
 
 
+def test_a_file_in_the_place_of_a_newer_one_of_its_kind(half):
+    kinds = half.kinds()
+    assert len(kinds) > 5
+    for names in kinds.values():
+        half.exchanged(*names[-2:], EXCHANGES[0], restores=False)
+
+
 @pytest.fixture(scope="module")
 def half_spark(spark, expected, tmp_path_factory):
     return half_on_spark(tmp_path_factory.mktemp("half on spark"), spark, expected)
@@ -69,6 +76,13 @@ def test_every_kind_of_file_that_spark_reads_from_a_checkpoint(half_spark):
 def test_every_kind_of_file_of_a_checkpoint(half_spark, how):
     for name in half_spark.newest().values():
         half_spark.damaged(name, how, random.Random(f"{name} {how}"))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("how", EXCHANGES)
+def test_two_files_of_every_kind(half_spark, how):
+    for names in half_spark.kinds().values():
+        half_spark.exchanged(*names[-2:], how)
 
 
 def is_of_a_checkpoint(name: str) -> bool:

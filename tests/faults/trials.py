@@ -13,23 +13,29 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
+from unittest import mock
 
 import spark_monitor
 from pyspark.sql import SparkSession
 from spark_monitor import FILES, Process, arrive, batches, configured, java_of, start, wait_for, workers_of
 
 from aomg.errors import AomgError, DamagedFileError
+from aomg.monitor.run import monitor as monitor_module
 
 SAME = "same"
 DAMAGES = ("removed", "truncated", "flipped")
+EXCHANGES = ("copied over", "swapped with")
 VICTIMS = ("all", "driver", "java", "worker", "stop", "stop at the start")
 
 
 LOGS = {  # what people read and no program reads again, by the part of the outcome that it is
     "alerts.log": "delivered",
+    "more.log": "delivered later",
     "state/quarantine/refused.jsonl": "refused rows",
 }
 Outcome = dict[str, object]
+_Place = TypeVar("_Place", str, Path)
 
 
 class WrongOutcomeError(AssertionError):
@@ -53,12 +59,15 @@ def undisturbed(folder: Path, spark: SparkSession) -> Outcome:
 
 
 def half_on_spark(folder: Path, spark: SparkSession, expected: Outcome) -> "HalfRun":
-    """A monitor on Spark that has read all files but the last two."""
+    """A monitor on Spark that has read all files but the last two; one of its receivers was down until then."""
 
     def begin(monitor: Path) -> None:
-        configured(monitor, FILES // 2)
+        configured(monitor, FILES // 4)
         arrive(monitor, range(FILES - 2))
-        spark_monitor.run(monitor, spark)
+        (monitor / "more.log").mkdir()
+        with mock.patch.object(monitor_module, "_FLUSH_SECONDS", 1.0):
+            spark_monitor.run(monitor, spark)
+        (monitor / "more.log").rmdir()
 
     def finish(monitor: Path) -> None:
         arrive(monitor, range(FILES - 2, FILES))
@@ -147,7 +156,10 @@ def kind_of(name: str) -> str:
 
     >>> kind_of("results/day=2023-11-14/batch-12-0a1b2c3d4e5f6a7b.parquet")
     'results/day=N/batch-N-H.parquet'
+    >>> kind_of("state/outbox/log-more-log-0a1b2c3d.json")
+    'state/outbox/log.json'
     """
+    name = re.sub(r"outbox/([a-z]+)-[\w-]+", r"outbox/\1", name)
     return re.sub(r"\d+(-\d+)*", "N", re.sub(r"[0-9a-f]{8}[0-9a-f-]*", "H", re.sub(r"=\d{4}-\d\d-\d\d", "=N", name)))
 
 
@@ -187,29 +199,50 @@ class HalfRun:
     def _age(self, name: str) -> tuple[int, str]:
         return (self._backup / name).stat().st_mtime_ns, name
 
+    def kinds(self) -> dict[str, list[str]]:
+        """For each kind of file that there are several of, their names, the oldest first."""
+        by_kind: dict[str, list[str]] = {}
+        for name in sorted(self.files, key=self._age):
+            if not name.endswith(".crc"):
+                by_kind.setdefault(kind_of(name), []).append(name)
+        return {kind: names for kind, names in by_kind.items() if len(names) > 1}
+
     def damaged(self, name: str, how: str, chance: random.Random, restores: bool = True) -> str:
         """Damage a file and go on to the end. Returns SAME, or what was refused; then the undamaged file must help.
 
         restores
             Whether that is tried, too.
         """
+        return self._disturbed([name], f"{name} was {how}", lambda: damage(self.folder / name, how, chance), restores)
+
+    def exchanged(self, older: str, newer: str, how: str, restores: bool = True) -> str:
+        """Copy a file over a newer one of its kind, or swap both, with their checksums; then as `damaged`."""
+        names = [newer] if how == "copied over" else [older, newer]
+
+        def act() -> None:
+            exchange(self.folder / older, self.folder / newer, how)
+
+        return self._disturbed(names, f"{older} was {how} {newer}", act, restores)
+
+    def _disturbed(self, names: Sequence[str], what: str, act: Callable[[], None], restores: bool) -> str:
         shutil.rmtree(self.folder)
         shutil.copytree(self._backup, self.folder)
-        damage(self.folder / name, how, chance)
-        what = f"{name} was {how}"
+        act()
         with _warnings() as warned:
             try:
                 self._finish(self.folder)
             except AomgError as error:
                 refusal = str(error)
             else:
-                return self._completed(name, what, warned)
-        if not self._is_named(name, refusal):
+                return self._completed(names, what, warned)
+        if not any(self._is_named(name, refusal) for name in names):
             raise WrongOutcomeError(f"{what}, and the refusal does not name it: {refusal}")
         if not restores:
             return refusal
-        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(self._backup / name, self.folder / name)
+        for file in (file for name in names for file in (name, checksums_of(name))):
+            if (self._backup / file).exists():
+                (self.folder / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(self._backup / file, self.folder / file)
         try:
             self._finish(self.folder)
         except AomgError as error:
@@ -217,16 +250,16 @@ class HalfRun:
         compare(self._outcome(self.folder), self._expected, f"{what}, refused and restored")
         return refusal
 
-    def _completed(self, name: str, what: str, warned: list[str]) -> str:
+    def _completed(self, names: Sequence[str], what: str, warned: list[str]) -> str:
         """SAME, or a warning or an error of a reader that names what is lost."""
         try:
-            return compare(self._outcome(self.folder), self._untouched(name), what)
+            return compare(self._outcome(self.folder), self._untouched(names), what)
         except DamagedFileError as error:
-            if not self._is_named(name, str(error)):
+            if not any(self._is_named(name, str(error)) for name in names):
                 raise WrongOutcomeError(f"{what}, and the error of a reader does not name it: {error}") from error
             return str(error)
         except WrongOutcomeError:
-            named = [text for text in warned if str(self.folder / name) in text]
+            named = [text for text in warned if any(str(self.folder / name) in text for name in names)]
             if not named:
                 raise
             return named[0]
@@ -239,9 +272,10 @@ class HalfRun:
         text = refusal.partition(" (more in ")[0]
         return any(str(place) in text for place in places)
 
-    def _untouched(self, name: str) -> Outcome:
-        """The expected outcome without what was in the damaged file, if that is a log that nobody reads again."""
-        return {part: value for part, value in self._expected.items() if part != LOGS.get(name)}
+    def _untouched(self, names: Sequence[str]) -> Outcome:
+        """The expected outcome without what was in the damaged files, if they are logs that nobody reads again."""
+        logs = [LOGS.get(name) for name in names]
+        return {part: value for part, value in self._expected.items() if part not in logs}
 
 
 @contextmanager
@@ -268,3 +302,19 @@ def damage(file: Path, how: str, chance: random.Random) -> None:
     else:
         content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
         file.write_bytes(content)
+
+
+def checksums_of(file: _Place) -> _Place:
+    """Where Hadoop keeps the checksums of a file."""
+    path = Path(file)
+    return type(file)(path.with_name(f".{path.name}.crc"))
+
+
+def exchange(older: Path, newer: Path, how: str) -> None:
+    """Copy a file over another one, or swap both, with their checksums if they have any."""
+    for one, other in ((older, newer), (checksums_of(older), checksums_of(newer))):
+        if one.exists() and other.exists():
+            before = other.read_bytes()
+            other.write_bytes(one.read_bytes())
+            if how == "swapped with":
+                one.write_bytes(before)

@@ -10,6 +10,7 @@ from samples import MINUTE, NOON, files, row, spark_commits, spark_plans, table
 from aomg.monitor.config.reader import load
 from aomg.monitor.run.assembly import assembled
 from aomg.monitor.run.batches import Batches
+from aomg.monitor.run.state_owner import claim_state
 
 CONFIG = """
 source: {jsonl: in/, time: ts, columns: {podset: string, rtt: double}, skip_missing_files: SKIP}
@@ -23,10 +24,8 @@ groups: [{name: network, rules: [{alert: Slow, expr: p99 > 4ms}]}]
 
 def started(folder: Path, config: str = CONFIG, skip: bool = False) -> Batches:
     (folder / "aomg.yaml").write_text(config.replace("SKIP", str(skip).lower()))
-    if not (folder / "state/journal").exists():  # as a start does before it reads anything
-        (folder / "state").mkdir(exist_ok=True)
-        (folder / "state/queries.json").write_text("{}\n")
-    return assembled(load(folder / "aomg.yaml"), Console(file=io.StringIO()))
+    (folder / "state").mkdir(exist_ok=True)
+    return assembled(claim_state(load(folder / "aomg.yaml")), Console(file=io.StringIO()))
 
 
 def rows_of(batch: int, p99: float = 5000.0, end: int | None = None) -> pa.Table:

@@ -350,10 +350,33 @@ def test_a_receiver_that_wants_it_is_told_again_of_what_is_firing_after_a_restar
     notifier.send(1, [alert(podset="3")])
     assert notifier.close(LONG) == {} and not any(receiver.repeated)
     receiver.attempts = threading.Semaphore(0)
-    notifier = JournaledNotifier(tmp_path, [receiver])
+    notifier = JournaledNotifier(tmp_path, [receiver], firing=[alert(podset="2"), alert(podset="3")])
     assert receiver.attempts.acquire(timeout=30)
     notifier.close(LONG)
     assert [[one["labels"]["podset"] for one in part] for part in receiver.repeated] == [["2", "3"]]
+
+
+def test_an_older_file_of_firing_alerts_repeats_only_what_fires(tmp_path, caplog):
+    """Copied back after the alert was resolved, it would be sent again without end."""
+    receiver = Silent()
+    receiver.repeat_every = 3600.0
+    notifier = JournaledNotifier(tmp_path, [receiver])
+    notifier.send(0, [alert(podset="1"), alert(podset="2")])
+    notifier.close(LONG)
+    (file,) = tmp_path.glob("*.firing.json")
+    older = file.read_bytes()
+    notifier = JournaledNotifier(tmp_path, [receiver], firing=[alert(podset="1"), alert(podset="2")])
+    again = alert(podset="1", end=NOON + 2)
+    notifier.send(1, [alert("resolved", podset="1", end=NOON + 1), alert("resolved", podset="2", end=NOON + 1), again])
+    notifier.close(LONG)
+    file.write_bytes(older)
+    receiver.repeated.clear()
+    receiver.attempts = threading.Semaphore(0)
+    notifier = JournaledNotifier(tmp_path, [receiver], firing=[again])
+    assert receiver.attempts.acquire(timeout=30)
+    notifier.close(LONG)
+    assert [[one["id"] for one in part] for part in receiver.repeated] == [[again.id]]
+    assert f"{file} has 2 alerts that are not firing; not sent again" in caplog.text
 
 
 def test_what_is_firing_is_told_again_and_again(tmp_path):

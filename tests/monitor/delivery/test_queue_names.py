@@ -15,6 +15,7 @@ from aomg.monitor.delivery.command import Command
 from aomg.monitor.delivery.log import Log
 from aomg.monitor.delivery.queue_names import moved, names_of
 from aomg.monitor.delivery.webhook import Webhook
+from aomg.monitor.journal.digests import digest_of
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 
@@ -167,3 +168,64 @@ def test_every_receiver_has_a_name_of_its_own_and_keeps_it(identities):
     assert len(queue_names) == len(set(queue_names)) == len(identities)
     assert moved(queue_names, queue_names) == {}
     assert all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in queue_names)
+
+
+# -- files that are lost, copied or swapped ----------------------------------------------------------------------------
+
+
+def lost(folder, name):
+    (folder / f"{names(name)[0]}.json").unlink()
+
+
+def test_what_waits_for_a_receiver_whose_file_is_lost_is_recorded_when_it_is_taken_out(tmp_path):
+    filled(tmp_path, "a", "b")
+    lost(tmp_path, "a")
+    for _ in range(3):  # the journal has no newer entry, and it is recorded once
+        JournaledNotifier(tmp_path, []).close(0)
+    lines = [json.loads(line) for line in (tmp_path / "undelivered.jsonl").read_text().splitlines()]
+    assert sorted(line["receiver"] for line in lines) == names("a") * 3 + names("b") * 3
+
+
+def test_a_receiver_with_another_address_gets_what_waits_although_the_file_is_lost(tmp_path):
+    filled(tmp_path, "a", "b")
+    lost(tmp_path, "a")
+    for _ in range(2):
+        assert waiting(outbox(tmp_path, "mended", "b"), "mended", "b") == [3, 3]
+    assert waiting(outbox(tmp_path, "again", "b"), "again", "b") == [3, 3]
+    lost(tmp_path, "again")
+    assert waiting(outbox(tmp_path, "again", "b"), "again", "b") == [3, 3]
+    assert not (tmp_path / "undelivered.jsonl").exists()
+
+
+def test_a_receiver_whose_file_is_lost_does_not_take_what_waits_for_another(tmp_path):
+    filled(tmp_path, "a", "b")
+    lost(tmp_path, "b")
+    assert waiting(outbox(tmp_path, "b"), "b") == [3], "and a has 2"
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_the_position_of_another_receiver_is_not_taken_for_ones_own(tmp_path, swap):
+    filled(tmp_path, "a", "b")
+    a, b = (tmp_path / f"{name}.json" for name in names("a", "b"))
+    box = outbox(tmp_path, "a", "b")
+    while (head := box.head(names("a")[0])) is not None:
+        box.done(names("a")[0], head)
+    box.close()
+    passed, other = a.read_bytes(), b.read_bytes()
+    b.write_bytes(passed)
+    a.write_bytes(other if swap else passed)
+    assert waiting(outbox(tmp_path, "a", "b"), "a", "b") == [3 if swap else 0, 3]
+
+
+def test_files_of_a_version_without_the_receiver_in_them_are_read(tmp_path):
+    filled(tmp_path, "a", "b")
+    file = tmp_path / f"{names('a')[0]}.json"
+    content = json.loads(file.read_bytes())["content"]
+    text = json.dumps(content, sort_keys=True)
+    file.write_text(f'{{"digest": "{digest_of(text)}", "content": {text}}}\n')
+    assert waiting(outbox(tmp_path, "a", "b"), "a", "b") == [2, 3]
+    assert json.loads(file.read_bytes()) | {"digest": ""} == {
+        "digest": "",
+        "receiver": names("a")[0],
+        "content": content,
+    }

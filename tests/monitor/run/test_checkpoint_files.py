@@ -58,7 +58,10 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("monitor")
     run(folder, BATCHES)
     checkpoint = folder / "state/checkpoint"
-    (checkpoint / "sources/0/1").rename(checkpoint / "sources/0/1.compact")
+    log = checkpoint / "sources/0"
+    (log / "1.compact").write_text("\n".join([(log / "0").read_text(), (log / "1").read_text().splitlines()[1]]))
+    (log / "1").unlink()
+    (checkpoint / "metadata").write_text('{"id":"a"}')
     for name in READ | NOT_READ:
         file = checkpoint / name
         summed(file, file.read_bytes() if file.exists() else name.encode())

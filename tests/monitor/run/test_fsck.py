@@ -16,6 +16,8 @@ from aomg.cli import app
 from aomg.errors import StateError
 from aomg.monitor.atomic_files import locked
 from aomg.monitor.config.reader import load
+from aomg.monitor.delivery.outbox import firing_key
+from aomg.monitor.delivery.queue_files import sealed
 from aomg.monitor.journal.journal import entry_file, read_entry
 from aomg.monitor.run.checksums import checksums_of
 from aomg.monitor.run.fsck import check_folder
@@ -217,8 +219,9 @@ def test_what_cannot_be_repaired_is_named_with_what_to_do(tmp_path, name, proble
     elif name.endswith(".changelog"):
         file = tmp_path / "state" / name
         file.parent.mkdir(parents=True)
-        file.write_bytes(b"as it was")
-        file.with_name(f".{file.name}.crc").write_bytes(checksums_of(b"as it was"))
+        for version in range(1, 5):
+            file.with_name(f"{version}.changelog").write_bytes(b"as it was")
+            file.with_name(f".{version}.changelog.crc").write_bytes(checksums_of(b"as it was"))
         assert fsck(tmp_path)[0] == 0
         file.write_bytes(b"as it wax")
     elif name == "queries.json":
@@ -347,12 +350,13 @@ def test_an_edited_record_of_the_queries_is_refused_and_found(tmp_path):
     run(tmp_path, 2)
     config = load(tmp_path / "aomg.yaml")
     file = tmp_path / "state/queries.json"
+    content = file.read_bytes()
     file.write_text('{"source": "parquet"}\n')
     with pytest.raises(StateError, match=f"{file} was edited or damaged: the journal has another digest"):
         claim_state(config)
     (found,) = check_folder(tmp_path / "state").findings
     assert (found.file, found.can_repair) == (file, False) and "was edited" in found.problem
-    file.write_text("{}\n")
+    file.write_bytes(content)
     assert check_folder(tmp_path / "state").sound
 
 
@@ -364,9 +368,54 @@ def test_the_record_of_a_state_without_its_digest_is_only_parsed(tmp_path):
     for entry in (first, second):
         entry_file(tmp_path / "state/journal", entry.batch).write_bytes(entry.to_bytes())
     file = tmp_path / "state/queries.json"
+    content = file.read_bytes()
     file.write_text('{"source": "parquet"}')
     assert check_folder(tmp_path / "state").sound
+    file.write_bytes(content)
     run(tmp_path, 3)
     assert read_entry(tmp_path / "state/journal", 2).queries, "the next entry has it"
     file.write_text("{")
     assert [found.file for found in check_folder(tmp_path / "state").findings] == [file]
+
+
+def test_firing_alerts_of_a_receiver_that_do_not_fire_are_found(tmp_path):
+    """An older file that was copied back; the alert state has what fires now."""
+    run(tmp_path, 2)
+    (position,) = (tmp_path / "state/outbox").glob("log-*.json")
+    name = position.stem
+    file = position.with_name(f"{name}.firing.json")
+    (line,) = (tmp_path / "alerts.jsonl").read_text().splitlines()
+    fires = json.loads(line)
+    file.write_bytes(sealed(name, {firing_key(fires): fires}))
+    assert check_folder(tmp_path / "state").sound
+    older = {**fires, "id": "0" * 32}
+    for content in (sealed(name, {firing_key(fires): older}), sealed("another", {firing_key(fires): fires})):
+        file.write_bytes(content)
+        (finding,) = check_folder(tmp_path / "state").findings
+        assert finding.file == file and finding.can_repair
+        assert check_folder(tmp_path / "state", repair=True).sound
+        assert check_folder(tmp_path / "state").findings == []
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_all_else_is_checked_although_the_newest_entries_are_damaged(tmp_path, count):
+    run(tmp_path, 5)
+    entries = [tmp_path / f"state/journal/000000000{5 - number}.json" for number in range(1, count + 1)]
+    for entry in entries:
+        entry.write_bytes(entry.read_bytes()[:-9])
+    lost = stored(tmp_path)[1]
+    lost.unlink()
+    listed = tmp_path / "state/checkpoint/sources/0/4"
+    listed.write_text("v1\n{")
+    (tmp_path / "alerts.jsonl").write_text((tmp_path / "alerts.jsonl").read_text().replace("5000.0", "5001.0"))
+    outcome = check_folder(tmp_path / "state", repair=True)
+    found = [finding.file for finding in outcome.findings]
+    assert found[:count] == entries and {lost, listed, tmp_path / "alerts.jsonl"} <= set(found)
+    assert not any(finding.repaired for finding in outcome.findings)
+
+
+def test_a_journal_without_a_sound_entry_names_its_newest_one(tmp_path):
+    run(tmp_path, 3)
+    for entry in (tmp_path / "state/journal").iterdir():
+        entry.write_text("{}")
+    assert tmp_path / "state/journal/0000000002.json" in [one.file for one in check_folder(tmp_path / "state").findings]

@@ -3,14 +3,21 @@
 A source folder that was moved is refused: Spark would read its files again.
 """
 
+import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from samples import quick_disk, spark_commits
 from state_folders import CONFIG, Frame, rows_of, run, source_file, started
 
-from aomg.errors import StateError
+from aomg.errors import AomgError, StateError
+from aomg.monitor.config.reader import load
+from aomg.monitor.errors import ConfigError
+from aomg.monitor.journal.journal import newest_entry
 from aomg.monitor.run.fsck import check_folder
+from aomg.monitor.run.state_owner import claim_state
+from aomg.monitor.source.events import folder_of
 
 quick = pytest.fixture(quick_disk, scope="module", autouse=True)
 MOVED = CONFIG.replace("results/", "elsewhere/")
@@ -95,11 +102,49 @@ def test_a_source_folder_that_was_moved_is_refused_because_its_files_would_be_re
     run(tmp_path, 2)
     way(tmp_path / "in", tmp_path / "incoming")
     config = CONFIG.replace("in/", "incoming/")
-    with pytest.raises(
-        StateError, match=f"{tmp_path}/incoming/0.jsonl seems to be {tmp_path}/in/0.jsonl, which batch 0"
-    ):
-        started(tmp_path, config)
-    for file in (tmp_path / "incoming").iterdir():
-        file.unlink()
-    (tmp_path / "incoming/0.jsonl").write_text("another\n")  # a new file of the same name is not the same
-    started(tmp_path, config).notifier.close(0)
+    text = f"the source folder was {tmp_path}/in and is {tmp_path}/incoming: .*ln -s {tmp_path}/incoming {tmp_path}/in"
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=text):
+            started(tmp_path, config)
+        for file in (tmp_path / "incoming").iterdir():  # whatever is left there, and whatever it is called
+            file.rename(file.with_name(f"{file.name}.gz"))
+    with pytest.raises(ConfigError, match=f"the source folder was {tmp_path}/in and is {tmp_path}/in/archive"):
+        started(tmp_path, CONFIG.replace("in/", "in/archive"))
+
+
+@pytest.mark.parametrize("record", [True, False])
+def test_folders_inside_the_source_folder_are_moved_with_it(tmp_path, record):
+    """A state of a version that did not record the folder knows what it has read."""
+    monitor = started(tmp_path)
+    file = source_file(tmp_path, 0)
+    day = file.parent / "day=2026-11-16"
+    day.mkdir()
+    file.rename(day / file.name)
+    listed = tmp_path / "state/checkpoint/sources/0/0"
+    listed.write_text(listed.read_text().replace(str(file), str(day / file.name)))
+    monitor(Frame(rows_of(0)), 0)
+    spark_commits(tmp_path / "state", 0)
+    monitor.notifier.close(20)
+    if not record:
+        last = newest_entry(tmp_path / "state")
+        (tmp_path / "state/journal/0000000000.json").write_bytes(replace(last, queries="").sealed().to_bytes())
+        queries = tmp_path / "state/queries.json"
+        content = json.loads(queries.read_text())
+        del content["folder"]
+        queries.write_text(json.dumps(content))
+    (tmp_path / "in").rename(tmp_path / "incoming")
+    with pytest.raises(AomgError, match="make the old path a link"):
+        started(tmp_path, CONFIG.replace("in/", "incoming/"))
+    (tmp_path / "in").symlink_to(tmp_path / "incoming")
+    started(tmp_path).notifier.close(20)
+
+
+def test_the_same_folder_under_another_name_is_read_under_the_one_that_spark_knows(tmp_path):
+    run(tmp_path, 2)
+    (tmp_path / "in").rename(tmp_path / "incoming")
+    (tmp_path / "in").symlink_to(tmp_path / "incoming")
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    for name in ("incoming/", "link", "./x/../in", str(tmp_path / "in")):
+        (tmp_path / "aomg.yaml").write_text(CONFIG.replace("in/", name).replace("SKIP", "false"))
+        assert folder_of(claim_state(load(tmp_path / "aomg.yaml"))) == tmp_path / "in"
+    started(tmp_path, CONFIG.replace("in/", "incoming/")).notifier.close(20)

@@ -1,7 +1,9 @@
 """A state folder that lost something, or is older than the rest, is refused by name, and nothing is written."""
 
 import json
+import os
 import shutil
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -350,3 +352,48 @@ def test_a_file_of_lines_that_was_moved_or_emptied_is_logged_and_begins_anew(tmp
     file.write_text(without_batch(file.read_text(), 3))  # only the end of the file must be whole
     lines_of(tmp_path, 6)
     assert f"{file} no longer has the lines of batch 3 and before" in caplog.text
+
+
+def test_lines_that_are_lost_at_the_end_are_refused_and_not_taken_for_a_file_that_was_moved(tmp_path):
+    """An older copy that was restored, although all its lines are of batches that the journal no longer has."""
+    file = lines_of(tmp_path, 30)
+    older = file.read_text()
+    lines_of(tmp_path, 62)
+    whole = file.read_text()
+    oldest = min(int(path.stem) for path in (tmp_path / "state/journal").iterdir())
+    assert oldest > 30
+    first = whole.splitlines(keepends=True)[0]
+    for damaged in (older, first, whole + first, "".join(whole.splitlines(keepends=True)[:-1])):
+        file.write_text(damaged)
+        with pytest.raises(StateError, match=r"results\.jsonl has not the lines that batch \d+ wrote"):
+            started(tmp_path, LINES)
+        assert file in [found.file for found in check_folder(tmp_path / "state").findings]
+    file.write_text(whole)
+    started(tmp_path, LINES).notifier.close(0)
+
+
+@pytest.mark.parametrize("age", [-60, 60])
+def test_a_copy_with_the_number_of_a_results_file_is_set_aside_and_never_the_one_of_the_journal(tmp_path, caplog, age):
+    run(tmp_path, 5)
+    before = stored(tmp_path)
+    rival = before[3].with_name(f"{before[3].name[:16]}.{before[2].name.split('.')[1]}.parquet")
+    shutil.copy(before[2], rival)
+    os.utime(rival, (time.time() + age,) * 2)
+    (finding,) = check_folder(tmp_path / "state").findings
+    assert finding.file == rival and f"has the batches of {before[3].parent.name}/{before[3].name}" in finding.problem
+    run(tmp_path, 6)
+    assert stored(tmp_path)[:5] == before and check_folder(tmp_path / "state").sound
+    target = tmp_path / "state/damaged" / rival.parent.name / rival.name
+    assert f"{rival} has the batches of" in caplog.text and target.read_bytes() == before[2].read_bytes()
+
+
+def test_windows_that_come_again_say_that_the_state_of_spark_is_older(tmp_path):
+    run(tmp_path, 3)
+    monitor = started(tmp_path)
+    source_file(tmp_path, 3)
+    text = (
+        rf"batch 3 has results that were evaluated before .*state in {tmp_path}/state/checkpoint/state are older .*rest"
+    )
+    with pytest.raises(StateError, match=text):
+        monitor(Frame(rows_of(1)), 3)
+    monitor.notifier.close(0)

@@ -15,15 +15,15 @@ from aomg.monitor.journal.queries import FILE, queries_digest, queries_problem
 from aomg.monitor.run.state_owner import claim_state
 
 RTT = "rtt: {value: rtt, size: 1m, period: 10s}"
+EVENTS = "time: ts, columns: {ts: string, rtt: long, load: double, host: string}"
 LOAD = "load: {value: load, size: 5m, period: 1m}"
 
 
-def config_of(folder: Path, *queries: str, source: str = "csv", more: str = "") -> Config:
+def config_of(folder: Path, *queries: str, source: str = "csv", more: str = "", events: str = "") -> Config:
     (folder / "in").mkdir(exist_ok=True)
     file = folder / "aomg.yaml"
     file.write_text(
-        f"source: {{{source}: in/, time: ts, columns: {{ts: string, rtt: long, load: double}}}}\nstate: state/\n"
-        f"queries: {{{', '.join(queries)}}}\n{more}"
+        f"source: {{{source}: in/, {events or EVENTS}}}\nstate: state/\nqueries: {{{', '.join(queries)}}}\n{more}"
     )
     return load(file)
 
@@ -94,3 +94,51 @@ def test_changes_of_queries_are_not_taken_for_edits_before_and_after_the_next_en
     file.write_text(file.read_text().replace("1m", "2m").replace("60000000", "120000000"))
     with pytest.raises(StateError, match="was edited or damaged"):
         claim_state(config_of(begun, LOAD))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "message"),
+    [
+        ("time: ts", "time: host", "the time column of the events was 'ts' and is 'host'. Restore them"),
+        ("time: ts", "time: ts, time_format: epoch_ms", "the time format of the events was 'iso' and is 'epoch_ms'"),
+        (
+            "time: ts",
+            "time: ts, time_zone: Europe/Berlin",
+            "the time zone of the events was 'UTC' and is 'Europe/Berlin'",
+        ),
+        ("rtt: long", "rtt: double", "the type of rtt of the events was 'long' and is 'double'"),
+    ],
+)
+def test_events_must_be_read_as_those_before(begun, before, now, message):
+    record = stored(begun)
+    with pytest.raises(ConfigError, match=message):
+        claim_state(config_of(begun, RTT, LOAD, events=EVENTS.replace(before, now)))
+    assert stored(begun) == record
+
+
+def test_columns_that_no_query_of_before_uses_may_change(begun):
+    claim_state(config_of(begun, RTT, LOAD, "hosts: {value: rtt, by: [host], size: 1m, period: 10s}"))
+    claim_state(config_of(begun, RTT, LOAD, events=EVENTS.replace("host: string", "host: int")))
+    claim_state(config_of(begun, RTT, events=EVENTS.replace("load: double", "load: long")))
+    assert stored(begun)["events"] == {
+        "time column": "ts",
+        "time format": "iso",
+        "time zone": "UTC",
+        "type of rtt": "long",
+    }
+
+
+def test_another_unit_is_logged(begun, caplog):
+    claim_state(config_of(begun, RTT.replace("value: rtt", "value: rtt, unit: ms"), LOAD))
+    assert "the unit of query rtt was '' and is 'ms': rules take the values in the windows as such from" in caplog.text
+    caplog.clear()
+    claim_state(config_of(begun, RTT.replace("value: rtt", "value: rtt, unit: ms"), LOAD))
+    assert not caplog.text
+
+
+def test_the_record_of_a_version_without_source_is_completed(begun):
+    whole = stored(begun)
+    old = {name: part for name, part in whole.items() if name not in ("folder", "events", "units")}
+    (begun / "state" / FILE).write_text(json.dumps(old))
+    claim_state(config_of(begun, RTT, LOAD))
+    assert {name: part for name, part in stored(begun).items() if name != "before"} == whole

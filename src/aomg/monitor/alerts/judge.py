@@ -270,6 +270,16 @@ class _Run:
         self.alerts.append((alert, rule.key, labels))
 
 
+def firing_ids(state: State) -> set[str]:
+    """The ids of the firing alerts of a state, as `Judge.firing` returns them, without a configuration."""
+    return {
+        alert_id(part.group, part.rule, _named(part.label_names, labels, part.labels), "firing", instance.fired)
+        for part in state.rules.values()
+        for labels, instance in part.instances.items()
+        if instance.fired is not None
+    }
+
+
 def _as_fired(rule: Rule, labels: Labels, since: int, fired: int, batch: int) -> Alert:
     named = _named(rule.label_names, labels, rule.labels)
     annotations: dict[str, str] = {}

@@ -16,7 +16,8 @@ from typing import Any
 from aomg.monitor.alert import NOTIFIED, Alert
 from aomg.monitor.atomic_files import SinkError
 from aomg.monitor.delivery.base import NotDelivered, Receiver
-from aomg.monitor.delivery.outbox import Outbox, Position, QueuedAlert
+from aomg.monitor.delivery.outbox import Outbox, QueuedAlert
+from aomg.monitor.delivery.queue_files import Position
 from aomg.monitor.delivery.queue_names import names_of
 from aomg.monitor.delivery.undelivered_alerts import UndeliveredAlerts
 from aomg.monitor.journal.journal import Journal

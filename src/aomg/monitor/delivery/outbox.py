@@ -2,30 +2,40 @@
 
 The alerts themselves are in the journal. A file for each receiver (queue_names.py names it) has its position, the batch
 and the index of its next alert; another one has the alerts that fire, for receivers that get them repeatedly. Both have
-digests. A position that is lost or damaged is replaced by the one in the journal, which is never later: some alerts are
-then delivered again, and none is left out.
+digests (queue_files.py). A position that is lost or damaged is replaced by the one in the journal, which is never
+later: some alerts are then delivered again, and none is left out.
 """
 
 import json
 import logging
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aomg.monitor.atomic_files import SinkError, locked, put, reason
+from aomg.monitor.delivery.queue_files import (
+    FIRING,
+    POSITION,
+    Position,
+    known_positions,
+    moved_receivers,
+    put_moved,
+    read,
+    rename,
+    sealed,
+    sealed_position,
+    stored_firing,
+)
 from aomg.monitor.delivery.queue_names import moved
-from aomg.monitor.journal.digests import digest_of
+from aomg.monitor.journal.remedies import numbered
 
 _QUEUE = re.compile(r"([a-zA-Z].*?)(?<!\.firing)\.json")
 _KEEP = 20  # batches whose alerts stay in memory
 _LOG = logging.getLogger(__name__)
-
-Position = tuple[int, int]
-"""The batch of an alert, and its index among the batch's alerts."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +87,21 @@ class Outbox:
             raise
 
     def _load(self, receivers: Mapping[str, bool], known: Mapping[str, Position]) -> None:
-        renamed = moved(receivers, self._queues())
+        for old, new in moved_receivers(self._folder, self._next).items():
+            if new is not None:
+                rename(self._folder, old, new)  # a crash may have left it undone
+        known = known_positions(self._folder, known, self._next)
+        renamed = moved(receivers, self._queues(), known)
+        if not known.keys().isdisjoint(renamed):
+            self._note(renamed)
         for old, new in renamed.items():
             _LOG.warning("%s takes over the waiting alerts of %s", new, old)
-            for name in (f"{old}.firing.json", f"{old}.json"):  # the position last: until then a crash repeats this
-                if (self._folder / name).exists():
-                    (self._folder / name).replace(self._folder / name.replace(old, new, 1))
-        known = {**known, **{new: known[old] for old, new in renamed.items() if old in known}}
+            rename(self._folder, old, new)
+        self._known = {renamed.get(name, name): position for name, position in known.items()}
         self._positions: dict[str, Position] = {}
         self._firing: dict[str, dict[str, dict[str, Any]]] = {}
         for name, remembers in receivers.items():
-            self._positions[name] = self._loaded_position(name, known.get(name))
+            self._positions[name] = self._loaded_position(name, self._known.get(name))
             self._save(name)
             if remembers:
                 self._firing[name] = self._loaded_firing(name)
@@ -95,11 +109,16 @@ class Outbox:
                 for alert in self._batches.get(batch, [])[:index]:
                     _follow(self._firing[name], alert)
 
+    def _note(self, renamed: Mapping[str, str | None]) -> None:
+        """Record what becomes of receivers that the newest entry of the journal has, before anything is done."""
+        before = moved_receivers(self._folder, self._next)
+        now = {old: renamed.get(new, new) if new is not None else None for old, new in before.items()}
+        put_moved(self._folder, self._next, {**renamed, **now})
+
     def _loaded_position(self, name: str, known: Position | None) -> Position:
         """The stored position of a receiver, or that of the journal; for a new receiver, the end."""
-        file = self._folder / f"{name}.json"
-        stored = _read(file)
-        position = self._position(stored)
+        file = self._folder / f"{name}{POSITION}"
+        position = self._position(read(file, [name]))
         if position is not None:
             return position if known is None else max(position, known)
         if known is None and not file.exists():
@@ -125,18 +144,16 @@ class Outbox:
 
     def _loaded_firing(self, name: str) -> dict[str, dict[str, Any]]:
         """The stored firing alerts of a receiver; none if they are damaged: `remember` adds what fires."""
-        file = self._folder / f"{name}.firing.json"
-        stored = _read(file)
-        if isinstance(stored, dict) and all(isinstance(one, dict) and "id" in one for one in stored.values()):
-            return dict(stored)
-        if file.exists():
+        file, stored = self._folder / f"{name}{FIRING}", stored_firing(self._folder, name)
+        if stored is None and file.exists():
             _LOG.warning("%s is damaged; it is written anew from the alert state", file)
-        return {}
+        return stored or {}
 
     def remember(self, firing: Sequence[dict[str, Any]]) -> None:
-        """Remember the alerts that fire after the last batch, for all receivers that get them repeatedly.
+        """Remember the alerts that fire after the last batch, and no others, for all receivers that repeat them.
 
-        Alerts in a receiver's queue need nothing.
+        Alerts in a receiver's queue need nothing. What a receiver's file has and the alert state has not is dropped: an
+        older file may have been put in its place.
         """
         with self._change:
             queued = [alert for alerts in self._batches.values() for alert in alerts]
@@ -145,8 +162,17 @@ class Outbox:
             for alert in firing:
                 _follow(now, known.get(alert["id"], alert))  # the stored alert has its quantities
             for name, firing_here in self._firing.items():
+                waiting = self._from(self._positions[name])
+                ended = no_longer_firing(firing_here, waiting, {alert["id"] for alert in firing})
+                for key in ended:
+                    del firing_here[key]
+                if ended:
+                    file = self._folder / f"{name}{FIRING}"
+                    alerts = numbered(len(ended), "alert that is", "alerts that are")
+                    _LOG.warning("%s has %s not firing; not sent again", file, alerts)
+                    put(file, sealed(name, firing_here))
                 will_be = dict(firing_here)
-                for alert in self._from(self._positions[name]):
+                for alert in waiting:
                     _follow(will_be, alert)
                 firing_here |= {key: alert for key, alert in now.items() if key not in will_be}
 
@@ -182,16 +208,18 @@ class Outbox:
         """The waiting alerts of receivers that are no longer configured, by their names."""
         with self._change:
             waiting = {}
-            for name in self._queues():
+            for name in sorted({*self._queues(), *self._known}):
                 if name not in self._positions:
-                    position = self._position(_read(self._folder / f"{name}.json"))
-                    waiting[name] = self._from(position or (0, 0))
+                    position = self._position(read(self._folder / f"{name}{POSITION}", [name]))
+                    waiting[name] = self._from(max(position or (0, 0), self._known.get(name, (0, 0))))
             return waiting
 
     def remove(self, name: str) -> None:
         """Remove the queue of a receiver that is no longer configured."""
         with self._change:
-            for file in (self._folder / f"{name}.firing.json", self._folder / f"{name}.json"):
+            if name in self._known:
+                self._note({name: None})
+            for file in (self._folder / f"{name}{FIRING}", self._folder / f"{name}{POSITION}"):
                 try:
                     file.unlink(missing_ok=True)
                 except OSError as error:
@@ -245,7 +273,7 @@ class Outbox:
             if name in self._firing:
                 _follow(self._firing[name], queued.alert)
                 if is_last:
-                    put(self._folder / f"{name}.firing.json", _sealed(self._firing[name]))
+                    put(self._folder / f"{name}{FIRING}", sealed(name, self._firing[name]))
             self._positions[name] = (queued.batch + 1, 0) if is_last else (queued.batch, queued.index + 1)
             if save:
                 self._save(name)
@@ -270,7 +298,7 @@ class Outbox:
             self._open.close()
 
     def _save(self, name: str) -> None:
-        put(self._folder / f"{name}.json", sealed_position(self._positions[name]))
+        put(self._folder / f"{name}{POSITION}", sealed_position(name, self._positions[name]))
 
     def _trim(self) -> None:
         """Forget the alerts that all receivers have passed, except those of the last few batches."""
@@ -280,40 +308,35 @@ class Outbox:
                 del self._batches[batch]
 
 
-def sealed_position(position: Position) -> bytes:
-    """The content of a receiver's file of its position."""
-    return _sealed({"batch": position[0], "index": position[1]})
-
-
-def _sealed(content: Mapping[str, Any]) -> bytes:
-    """JSON with the digest of its content."""
-    text = json.dumps(content, sort_keys=True, allow_nan=False)
-    return f'{{"digest": "{digest_of(text)}", "content": {text}}}\n'.encode()
-
-
-def stored_position(file: Path) -> Position | None:
-    """The position in a receiver's file; None if it is missing or damaged."""
-    content = _read(file)
-    try:
-        return None if content is None else (int(content["batch"]), int(content["index"]))
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _read(file: Path) -> Any | None:
-    """The content of a file that `_sealed` wrote; None if it is missing or damaged."""
-    try:
-        record = json.loads(file.read_bytes())
-        content = record["content"]
-        return content if record["digest"] == digest_of(json.dumps(content, sort_keys=True)) else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
 def _follow(firing: dict[str, dict[str, Any]], alert: dict[str, Any]) -> None:
     """Add an alert that fires, or remove one that is resolved."""
-    key = json.dumps([alert.get("group"), alert.get("rule"), alert.get("labels")], sort_keys=True)
+    key = firing_key(alert)
     if alert["transition"] == "firing":
         firing[key] = alert
     elif alert["transition"] == "resolved":
         firing.pop(key, None)
+
+
+def firing_key(alert: Mapping[str, Any]) -> str:
+    """The rule and the labels of an alert."""
+    return json.dumps([alert.get("group"), alert.get("rule"), alert.get("labels")], sort_keys=True)
+
+
+def no_longer_firing(
+    delivered: Mapping[str, Mapping[str, Any]], waiting: Sequence[Mapping[str, Any]], firing: Collection[str]
+) -> list[str]:
+    """The keys of delivered alerts that cannot fire, by what the journal says: those of an older file.
+
+    waiting
+        The alerts that the receiver has yet to get.
+    firing
+        The ids of all alerts that fire after the newest batch.
+    """
+    first: dict[str, str] = {}
+    for alert in waiting:
+        first.setdefault(firing_key(alert), alert["transition"])
+    return [
+        key
+        for key, alert in delivered.items()
+        if first.get(key) != "resolved" and (key in first or alert["id"] not in firing)
+    ]

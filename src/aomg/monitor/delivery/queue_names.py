@@ -30,15 +30,18 @@ def names_of(receivers: Sequence[Receiver]) -> dict[str, Receiver]:
     return by_name
 
 
-def moved(receivers: Iterable[str], queues: Iterable[str]) -> dict[str, str]:
+def moved(receivers: Iterable[str], queues: Iterable[str], known: Iterable[str] = ()) -> dict[str, str]:
     """Return the queues that moved: old name -> new name.
 
     receivers
         The names of the configured receivers, in their order.
     queues
         The names of the stored queues.
+    known
+        The names of the queues in the journal: the file of one of them may be lost.
     """
-    names, stored = list(receivers), set(queues)
+    names, files = list(receivers), set(queues)
+    stored = files.union(known)
     renamed: dict[str, str] = {}
     for kind in dict.fromkeys(map(_kind, names)):
         configured = [name for name in names if _kind(name) == kind]
@@ -47,7 +50,7 @@ def moved(receivers: Iterable[str], queues: Iterable[str]) -> dict[str, str]:
         by_place = {queue: int(place[1]) for queue in gone if (place := _BY_PLACE.fullmatch(queue))}
         if by_place:
             targets = {queue: configured[place - 1 : place] for queue, place in by_place.items()}
-            renamed |= {queue: target[0] for queue, target in targets.items() if target and target[0] in new}
+            renamed |= {queue: target[0] for queue, target in targets.items() if target and target[0] not in files}
         elif len(gone) == len(new) == 1:
             renamed[gone[0]] = new[0]
     return renamed

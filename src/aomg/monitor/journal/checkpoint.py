@@ -6,6 +6,7 @@ Spark writes `offsets/12` before batch 12 begins and `commits/12` after it. The 
 
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,19 @@ from aomg.monitor.journal.remedies import RESTORE_STATE
 _NUMBER = re.compile(r"(\d+)")
 _HEAD_LINES = 2  # the version, and the settings of the batch
 _NO_OFFSET = "-"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What Spark has planned for a batch: the files as it has listed them, and the offsets of other sources."""
+
+    files: tuple[Mapping[str, Any], ...] = ()
+    offsets: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The paths of the files, as the journal has them."""
+        return frozenset(_path_of(listed) for listed in self.files)
 
 
 @dataclass(frozen=True)
@@ -43,23 +57,45 @@ class Checkpoint:
 
     def read_by(self, batch: int) -> SourceRead:
         """What a batch reads, with the sizes that its files have now. Files that are gone are `missing`."""
-        before = self._offsets(batch - 1) if batch > 0 else []
+        plan = self.plans([batch])[batch]
         files: dict[str, SourceFile] = {}
         missing: list[str] = []
-        offsets: list[str] = []
-        for source, offset in enumerate(self._offsets(batch)):
-            start = _log_offset(before[source]) if source < len(before) else None
-            end = _log_offset(offset)
-            if end is None:
-                if offset != _NO_OFFSET and offset not in offsets:
-                    offsets.append(offset)
-                continue
-            if source > 0 and not (self.folder / "sources" / str(source)).is_dir():
-                continue  # the same source again: a plan has a line wherever it reads it
-            for number in range(-1 if start is None else start, end):
-                for listed in self._listed(source, number + 1):
-                    _look_up(listed, files, missing)
-        return SourceRead(tuple(files[path] for path in sorted(files)), tuple(sorted(set(missing))), tuple(offsets))
+        for listed in plan.files:
+            _look_up(listed, files, missing)
+        return SourceRead(tuple(files[path] for path in sorted(files)), tuple(sorted(set(missing))), plan.offsets)
+
+    def plans(self, batches: Iterable[int]) -> dict[int, Plan]:
+        """What Spark has planned for some batches. Reads each file of its logs once."""
+        spans: dict[int, list[tuple[int, range]]] = {}
+        others: dict[int, list[str]] = {}
+        for batch in batches:
+            before = self._offsets(batch - 1) if batch > 0 else []
+            spans[batch], others[batch] = [], []
+            for source, offset in enumerate(self._offsets(batch)):
+                start = _log_offset(before[source]) if source < len(before) else None
+                end = _log_offset(offset)
+                if end is None:
+                    if offset != _NO_OFFSET and offset not in others[batch]:
+                        others[batch].append(offset)
+                    continue
+                if start is not None and end < start:
+                    raise DamagedCheckpointError(
+                        self.folder / "offsets" / str(batch), "is older than that of the batch before"
+                    )
+                if source > 0 and not (self.folder / "sources" / str(source)).is_dir():
+                    continue  # the same source again: a plan has a line wherever it reads it
+                spans[batch].append((source, range(0 if start is None else start + 1, end + 1)))
+        numbers: dict[int, set[int]] = {}
+        for source, span in (one for parts in spans.values() for one in parts):
+            numbers.setdefault(source, set()).update(span)
+        listed = {source: self._listed(source, sorted(wanted)) for source, wanted in numbers.items()}
+        return {
+            batch: Plan(
+                tuple(one for source, span in spans[batch] for number in span for one in listed[source][number]),
+                tuple(others[batch]),
+            )
+            for batch in spans
+        }
 
     def _offsets(self, batch: int) -> list[str]:
         file = self.folder / "offsets" / str(batch)
@@ -68,19 +104,27 @@ class Checkpoint:
         except (OSError, ValueError) as error:
             raise damaged_checkpoint(file) from error
 
-    def _listed(self, source: int, number: int) -> list[dict[str, Any]]:
-        """What a file source has listed under a number: in a file of its own, or in a later one that has all before."""
+    def _listed(self, source: int, numbers: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+        """What a file source has listed under some numbers: each in a file of its own, up to a number in one file."""
         log = self.folder / "sources" / str(source)
-        compacted = (int(match[1]) for path in log.glob("*.compact") if (match := _NUMBER.fullmatch(path.stem)))
-        names = [str(number), *(f"{later}.compact" for later in sorted(compacted) if later >= number)]
-        file = next((log / name for name in names if (log / name).exists()), log / str(number))
-        mark = f'"batchId":{number}}}'  # files that list everything are long: parse only what is asked for
-        try:
-            lines = [line for line in file.read_text("utf-8").splitlines()[1:] if mark in line]
-            listed = [json.loads(line) for line in lines]
-            return [one for one in listed if one["batchId"] == number]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise damaged_checkpoint(file) from error
+        compacted = max((int(path.stem) for path in log.glob("*.compact") if path.stem.isdigit()), default=-1)
+        wanted: dict[Path, list[int]] = {}
+        for number in numbers:
+            file = log / (f"{compacted}.compact" if number <= compacted else str(number))
+            wanted.setdefault(file, []).append(number)
+        listed: dict[int, list[dict[str, Any]]] = {number: [] for number in numbers}
+        for file, inside in wanted.items():
+            marks = {f'"batchId":{number}}}': number for number in inside}  # parse only what is asked for
+            try:
+                for line in file.read_text("utf-8").splitlines()[1:]:
+                    number = marks.get(line[line.rfind('"batchId":') :].strip(), -1)
+                    if number >= 0:
+                        listed[number].append(json.loads(line))
+                if not all(isinstance(one["path"], str) for number in inside for one in listed[number]):
+                    raise damaged_checkpoint(file)
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise damaged_checkpoint(file) from error
+        return listed
 
 
 @dataclass(frozen=True)
@@ -105,19 +149,24 @@ class SourceReader:
         return read
 
 
-def _look_up(listed: dict[str, Any], files: dict[str, SourceFile], missing: list[str]) -> None:
+def _look_up(listed: Mapping[str, Any], files: dict[str, SourceFile], missing: list[str]) -> None:
     """Sort a listed file in: one that is there, or one that is missing. Files elsewhere are taken as they are."""
-    address = urlsplit(listed["path"])
-    if address.scheme not in ("", "file"):
-        files[listed["path"]] = SourceFile(listed["path"], -1, int(listed["timestamp"]))
+    path = _path_of(listed)
+    if path == listed["path"] and urlsplit(path).scheme not in ("", "file"):
+        files[path] = SourceFile(path, -1, int(listed["timestamp"]))
         return
-    path = unquote(address.path)
     try:
         status = Path(path).stat()
     except OSError:
         missing.append(path)
         return
     files[path] = SourceFile(path, status.st_size, status.st_mtime_ns // 1_000_000)
+
+
+def _path_of(listed: Mapping[str, Any]) -> str:
+    """The path of a listed file; its address, if it is not on a local disk."""
+    address = urlsplit(listed["path"])
+    return unquote(address.path) if address.scheme in ("", "file") else str(listed["path"])
 
 
 def _log_offset(text: str) -> int | None:
@@ -129,6 +178,14 @@ def _log_offset(text: str) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def damaged_checkpoint(file: Path, detail: str = "") -> StateError:
-    """The error for a file of Spark's checkpoint that cannot be trusted."""
-    return StateError(f"{file} of Spark's checkpoint is missing or damaged{detail}; {RESTORE_STATE}")
+class DamagedCheckpointError(StateError):
+    """A file of Spark's checkpoint that cannot be trusted, and why."""
+
+    def __init__(self, file: Path, problem: str) -> None:
+        super().__init__(f"{file} of Spark's checkpoint {problem}; {RESTORE_STATE}")
+        self.file, self.problem = file, problem
+
+
+def damaged_checkpoint(file: Path, detail: str = "") -> DamagedCheckpointError:
+    """The error for a file of Spark's checkpoint that is missing or damaged."""
+    return DamagedCheckpointError(file, f"is missing or damaged{detail}")

@@ -23,6 +23,8 @@ _NAME = re.compile(r"(\d{10,})\.json")
 class Journal:
     """The entries of a state folder, checked one by one and as a chain, and what they add up to.
 
+    state
+        The state folder.
     stream
         The id of the state folder.
     files
@@ -37,7 +39,7 @@ class Journal:
         readable
             Entries to add up instead, for a repair: some may be missing between them.
         """
-        self._folder = state / FOLDER
+        self.state, self._folder = state, state / FOLDER
         self.stream = stream
         self.entries: dict[int, Entry] = {}
         self.files: Manifest = {}

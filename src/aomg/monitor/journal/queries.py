@@ -6,7 +6,7 @@ has a copy of what it was, to which the digest belongs.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from aomg.monitor.journal.remedies import NEW_FOLDERS
 
 FILE = "queries.json"
 
+_OPTIONAL = ("before", "folder", "events", "units")
 _LAYOUT = 2  # of the state: one for all queries
 
 
@@ -26,11 +27,20 @@ class Record:
 
     before
         What the file was, if queries were added or removed since the newest entry.
+    folder
+        The folder of the source as Spark knows it; empty in files of earlier versions.
+    events
+        How events are read: the column, format and zone of the time, and the types of the columns that queries use.
+    units
+        The unit of each query's values.
     """
 
     source: str
     queries: dict[str, str]
     before: str = ""
+    folder: str = ""
+    events: dict[str, str] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, content: Any) -> "Record | None":
@@ -38,18 +48,25 @@ class Record:
         if not isinstance(content, dict) or content.get("layout") != _LAYOUT:
             return None
         queries = {str(name): str(text) for name, text in dict(content["queries"]).items()}
-        return cls(str(content["source"]), queries, str(content.get("before", "")))
+        return cls(
+            str(content["source"]),
+            queries,
+            str(content.get("before", "")),
+            folder=str(content.get("folder", "")),
+            events={str(name): str(text) for name, text in dict(content.get("events", {})).items()},
+            units={str(name): str(text) for name, text in dict(content.get("units", {})).items()},
+        )
 
     def to_bytes(self) -> bytes:
         """The content of the file."""
-        parts = {name: part for name, part in asdict(self).items() if part or name != "before"}
+        parts = {name: part for name, part in asdict(self).items() if part or name not in _OPTIONAL}
         return (json.dumps({"layout": _LAYOUT, **parts}, indent=1) + "\n").encode()
 
     def after(self, content: bytes, last: Entry | None) -> "Record":
         """The same record, in place of a file with that content; `last` is the newest entry."""
         if last is not None and last.queries and digest_of(content) != last.queries:
-            return Record(self.source, self.queries, _before(content))  # it has changed since that entry already
-        return Record(self.source, self.queries, content.decode())
+            return replace(self, before=_before(content))  # it has changed since that entry already
+        return replace(self, before=content.decode())
 
 
 def _before(content: bytes) -> str:

@@ -19,14 +19,15 @@ from pyspark.sql import DataFrame
 
 from aomg.errors import StateError
 from aomg.monitor.alert import Alert
-from aomg.monitor.alerts.judge import Judge
+from aomg.monitor.alerts.judge import Judge, OrderError
 from aomg.monitor.alerts.state import State
 from aomg.monitor.config.model import QueryConfig
 from aomg.monitor.delivery.notifier import Notifier
 from aomg.monitor.journal.digests import table_digest
 from aomg.monitor.journal.entry import Appended, Entry, SourceRead, Written
 from aomg.monitor.journal.journal import Journal
-from aomg.monitor.rules.rows import NO_QUERY, windows_of
+from aomg.monitor.journal.remedies import RESTORE_STATE
+from aomg.monitor.rules.rows import NO_QUERY, WindowRows, windows_of
 from aomg.monitor.run.progress import Progress, Watcher
 from aomg.monitor.sinks.base import Sink, TidySink
 from aomg.monitor.sinks.headroom import HeadroomFile
@@ -114,7 +115,7 @@ class Batches:
         alerts: Sequence[Alert] = ()
         if entry is None:
             before = self.journal.entry_before(batch) or Entry(-1, "", None, refused=self.refused_before)
-            state, alerts = self.judge.step(State.from_json(before.state), windows, batch)
+            state, alerts = self._judged(State.from_json(before.state), windows, batch)
             # summaries first: once a window is visible, its histogram can be read
             parts = ((self.summaries, summaries), (self.results, results), (self.alerts, alerts))
             written = [sink.write(batch, rows) for sinks, rows in parts for sink in sinks]
@@ -156,6 +157,19 @@ class Batches:
         )
         for watcher in self.watchers:
             watcher(progress)
+
+    def _judged(
+        self, state: State, windows: Mapping[str, Sequence[WindowRows]], batch: int
+    ) -> tuple[State, list[Alert]]:
+        """Evaluate the rules. Raises StateError if windows come again: then Spark goes on with an older state."""
+        try:
+            return self.judge.step(state, windows, batch)
+        except OrderError as error:
+            place = self.journal.state / "checkpoint" / "state"
+            raise StateError(
+                f"batch {batch} has results that were evaluated before ({error}): files of Spark's state in {place} "
+                f"are older than the journal, or in each other's places; {RESTORE_STATE}"
+            ) from error
 
 
 def _ordered(summaries: pa.Table) -> pa.Table:

@@ -57,6 +57,18 @@ def _files_of_store(folder: Path, version: int) -> Iterator[Path]:
     yield from (path for number, path in sorted(files) if path.suffix == ".changelog" and newest < number <= version)
 
 
+def lost_changes(checkpoint: Checkpoint) -> Iterator[Path]:
+    """Files of changes that a part of the state lacks: without them, Spark cannot load its newest version."""
+    version = checkpoint.committed + 1
+    for part in sorted(checkpoint.folder.glob("state/*/*/")):
+        files = [match for path in _files_in(part) if (match := _VERSION.fullmatch(path.name))]
+        snapshots = [int(match[1]) for match in files if match[2] == "zip" and int(match[1]) <= version]
+        changes = {int(match[1]) for match in files if match[2] == "changelog"}
+        if part.name.isdigit() and changes:
+            lost = set(range(max(snapshots, default=0) + 1, version + 1)) - changes
+            yield from (part / f"{number}.changelog" for number in sorted(lost))
+
+
 def _files_in(folder: Path) -> list[Path]:
     """The files of a folder, also those of which only the checksums are left."""
     names = [path.name for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []

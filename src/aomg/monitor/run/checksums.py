@@ -13,6 +13,11 @@ from pathlib import Path
 _CHUNK = 512  # Hadoop's default; files with others count as sound
 _HEAD = b"crc\0" + _CHUNK.to_bytes(4, "big")
 _MOST_BYTES = 2_000_000_000  # some seconds
+NO_CHECKSUMS = (
+    "has no checksums, but files beside it have: after a kill that is harmless, after an edit it is not. If somebody "
+    "has edited or copied it, restore the state folder from a backup"
+)
+"""What to say of a file whose checksums are gone."""
 
 
 def damaged_file(folder: Path, most_bytes: int = _MOST_BYTES) -> Path | None:
@@ -43,6 +48,13 @@ def damaged_among(files: Iterable[Path], most_bytes: float = inf) -> Iterator[Pa
             most_bytes -= min(size, most_bytes)
         except OSError:
             continue
+
+
+def without_checksums(files: Iterable[Path]) -> list[Path]:
+    """The files that have no checksums; none if no file of them all has any, as on other file systems."""
+    there = [file for file in files if file.exists()]
+    bare = [file for file in there if not file.with_name(f".{file.name}.crc").exists()]
+    return bare if len(bare) < len(there) else []
 
 
 def checksums_of(content: bytes) -> bytes:

@@ -29,6 +29,7 @@ from aomg.monitor.atomic_files import reason
 from aomg.monitor.config.model import Config
 from aomg.monitor.config.secret import without_secrets
 from aomg.monitor.errors import RunError
+from aomg.monitor.journal.checkpoint import Checkpoint
 from aomg.monitor.run.assembly import checkpoint_of
 from aomg.monitor.run.checksums import damaged_file
 from aomg.monitor.run.spark_log import log_of
@@ -255,6 +256,8 @@ def _checkpoint(causes: Sequence[Cause], config: Config) -> str | None:
     paths = [path for cause in reversed(causes) for path in _paths(str(cause), [checkpoint])]
     place = next((path for path in paths if path != checkpoint), None) or damaged_file(checkpoint)
     place = place or _missing_log(causes, checkpoint)
+    if place is None and _last(causes, r"sources in the checkpoint offsets") is not None:
+        place = checkpoint / "offsets" / str(Checkpoint(checkpoint).planned)
     if place is None and _last(causes, damage) is None:
         return None
     if place is None:

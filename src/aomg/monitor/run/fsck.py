@@ -11,8 +11,18 @@ from itertools import pairwise
 from pathlib import Path
 
 from aomg.errors import StateError
+from aomg.monitor.alerts.judge import firing_ids
+from aomg.monitor.alerts.state import State
 from aomg.monitor.atomic_files import locked, put
-from aomg.monitor.delivery.outbox import sealed_position, stored_position
+from aomg.monitor.delivery.outbox import no_longer_firing
+from aomg.monitor.delivery.queue_files import (
+    FIRING,
+    Position,
+    known_positions,
+    sealed_position,
+    stored_firing,
+    stored_position,
+)
 from aomg.monitor.journal.checkpoint import Checkpoint
 from aomg.monitor.journal.entry import Entry, LaterVersionError
 from aomg.monitor.journal.journal import FOLDER, KEEP, Journal, all_entries, entry_file
@@ -20,10 +30,19 @@ from aomg.monitor.journal.queries import FILE as QUERIES
 from aomg.monitor.journal.queries import queries_problem
 from aomg.monitor.journal.remedies import NEW_FOLDERS, RESTORE_STATE, numbered
 from aomg.monitor.journal.stream import FILE, stored_stream
-from aomg.monitor.run.checkpoint_files import files_to_read
-from aomg.monitor.run.checksums import damaged_among, damaged_files
+from aomg.monitor.run.checkpoint_files import files_to_read, lost_changes
+from aomg.monitor.run.checkpoint_logs import log_problems, read_problems
+from aomg.monitor.run.checksums import NO_CHECKSUMS, damaged_among, damaged_files, without_checksums
 from aomg.monitor.run.lost_entries import take_back
-from aomg.monitor.run.state_check import accept_joined, checkpoint_problems, compare_files, compare_lines, lost_lines
+from aomg.monitor.run.state_check import (
+    accept_joined,
+    checkpoint_problems,
+    compare_files,
+    compare_lines,
+    lost_lines,
+    rival_files,
+    set_aside,
+)
 from aomg.monitor.sinks.quarantine import Quarantine, is_of_others
 
 _DAMAGED = "it is missing or damaged"
@@ -113,11 +132,13 @@ class _StateFolder:
         self._notes: list[Note] = []
         self._losses: list[str] = []
         self._is_broken = False
+        self._is_cut = False  # whether the newest entries are damaged: what only they have cannot be compared
 
     def check(self) -> Checked:
         findings = list(self._entries())
         if self._journal is not None:
-            for part in (self._plan, self._sinks, self._lines, self._counts, self._positions):
+            parts = [self._plan, self._sinks, self._lines]
+            for part in parts if self._is_cut else (*parts, self._counts, self._positions):
                 findings += part(self._journal)
             if self._repair and (self._losses or self._is_broken):
                 self._journal.rebase(self._losses)
@@ -143,7 +164,7 @@ class _StateFolder:
                 place = entry_file(self._state / FOLDER, number)
                 yield Damage(place, "it is of a later version", "use a newer program")
                 return
-        newest = max(stored, default=0)
+        newest = max(stored, default=self._checkpoint.committed)
         if isinstance(stored.get(newest), StateError) and self._checkpoint.committed < newest:
             place = entry_file(self._state / FOLDER, newest)
             if self._repair:
@@ -151,9 +172,18 @@ class _StateFolder:
             yield self._rebuilt(place, "it is damaged", "Spark repeats its batch, which writes it anew")
             del stored[newest]
             newest -= 1
-        if not isinstance(stored.get(newest), Entry):
-            place = entry_file(self._state / FOLDER, newest)
+        if not stored and newest < 0:
+            return  # no batch was completed
+        cut = [] if stored else [newest]
+        while newest in stored and not isinstance(stored[newest], Entry):
+            cut.append(newest)
+            newest -= 1
+        for number in cut:
+            place = entry_file(self._state / FOLDER, number)
             yield Damage(place, "the newest entry is missing or damaged; it has the alert state", RESTORE_STATE)
+        if cut:
+            self._repair, self._is_cut = False, True
+        if not readable:
             return
         self._journal = Journal(self._state, stream or "", [entry for entry in readable if entry.stream == stream])
         needed = _needed(readable)
@@ -185,13 +215,21 @@ class _StateFolder:
     def _plan(self, journal: Journal) -> Iterator[Damage]:
         """Check that the checkpoint and the journal fit, and the record of the queries."""
         self._looked_at.append("Spark's checkpoint")
-        for problem in checkpoint_problems(self._state, journal, self._checkpoint):
+        fits = () if self._is_cut else checkpoint_problems(self._state, journal, self._checkpoint)
+        for problem in fits:
             cause, _, remedy = problem.rpartition(": ")
             yield Damage(self._checkpoint.folder, cause, remedy)
         needed = (file for file in files_to_read(self._checkpoint) if not file.exists())
         for file in (*damaged_among(needed), *damaged_files(self._checkpoint.folder)):
             problem = "it differs from its checksums" if file.exists() else "it is missing; its checksums are there"
             yield Damage(file, problem, RESTORE_STATE)
+        for file in lost_changes(self._checkpoint):
+            yield Damage(file, "it is missing", RESTORE_STATE)
+        for problems in (log_problems(self._checkpoint), read_problems(self._state, journal, self._checkpoint)):
+            for file, what in problems:
+                yield Damage(file, f"it {what}", RESTORE_STATE)
+        for file in without_checksums(files_to_read(self._checkpoint)):
+            self._notes.append(Note(file, f"it {NO_CHECKSUMS}"))
         edited = queries_problem(self._state, journal.last)
         if edited is not None:
             yield Damage(self._state / QUERIES, f"it {edited}", f"restore it from a backup, or {NEW_FOLDERS}")
@@ -220,6 +258,12 @@ class _StateFolder:
                 yield self._damaged_file(folder, name, files[name].rows)
             if report.retired:
                 self._notes.append(Note(folder / report.retired[-1], f"it {report.note}"))
+            for rival, known in rival_files(folder, files):
+                if self._repair:
+                    set_aside(self._state, folder, rival)
+                problem = f"it has the batches of {known}, which is the journal's: somebody has copied it there"
+                moves = f"moves it to {self._state / 'damaged'}, as the next start does"
+                yield Damage(rival, problem, moves if self._repair else f"--repair: {moves}", True, self._repair)
             for name in (*report.missing, *report.damaged) if self._repair else ():
                 self._losses.append(str(folder / name))
                 del files[name]
@@ -227,10 +271,7 @@ class _StateFolder:
     def _damaged_file(self, folder: Path, name: str, rows: int | None = None) -> Damage:
         """Move a damaged file to the state folder, where no reader finds it."""
         if self._repair and (folder / name).exists():
-            target = self._state / "damaged" / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            put(target, (folder / name).read_bytes())
-            (folder / name).unlink()
+            set_aside(self._state, folder, folder / name)
         problem = "it is damaged: its digest is another one"
         loss = "accepts that its rows are lost" if rows is None else _accepted(rows, "row")
         return self._lost(folder / name, problem, f"{loss}, and moves it to {self._state / 'damaged'}")
@@ -280,15 +321,37 @@ class _StateFolder:
     def _positions(self, journal: Journal) -> Iterator[Damage]:
         """Check the positions of the receivers."""
         assert journal.last is not None
-        known = journal.last.positions
+        outbox = self._state / "outbox"
+        known = known_positions(outbox, journal.last.positions, journal.next)
         self._looked_at.append(f"positions of {numbered(len(known), 'receiver')}")
         for name, position in known.items():
-            file = self._state / "outbox" / f"{name}.json"
+            file = outbox / f"{name}.json"
             if stored_position(file) is None:
                 if self._repair:
-                    put(file, sealed_position(position))
+                    put(file, sealed_position(name, position))
                 remedy = f"the journal has an earlier position; alerts from batch {position[0]} on are delivered again"
                 yield self._rebuilt(file, _DAMAGED, remedy)
+            yield from self._firing(name, max(position, stored_position(file) or position), journal)
+
+    def _firing(self, name: str, position: Position, journal: Journal) -> Iterator[Damage]:
+        """Check the firing alerts that a receiver has got: each fires, or is still to be resolved there."""
+        file = self._state / "outbox" / f"{name}{FIRING}"
+        if not file.exists() or journal.last is None:
+            return
+        stored = stored_firing(file.parent, name)
+        waiting = [
+            alert
+            for batch, alerts in sorted(journal.queue.items())
+            for index, alert in enumerate(alerts)
+            if (batch, index) >= position
+        ]
+        firing = firing_ids(State.from_json(journal.last.state))
+        ended = [] if stored is None else no_longer_firing(stored, waiting, firing)
+        if stored is None or ended:
+            if self._repair:
+                file.unlink()
+            problem = f"it has {numbered(len(ended), 'alert that is', 'alerts that are')} not firing"
+            yield self._rebuilt(file, "it is damaged" if stored is None else problem, "the alert state has what fires")
 
     # -- findings ------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aomg.errors import DamagedFileError
-from aomg.monitor.delivery.outbox import stored_position
+from aomg.monitor.delivery.queue_files import stored_position
 from aomg.monitor.journal.entry import Entry, StoredFile
 from aomg.monitor.journal.journal import Journal
 from aomg.monitor.journal.remedies import numbered

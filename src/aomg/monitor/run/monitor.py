@@ -76,7 +76,7 @@ class Monitor:
             busy = f"another monitor uses the state folder {self.config.state}; stop it, or configure another folder"
             log = BoundedLog(log_of(self.config), self.config.log_size)
             with locked(self.config.state / "lock", busy), log.watching():
-                claim_state(self.config)
+                self.config = claim_state(self.config)
                 self._generate()
                 health = self._health = Health(self.config.state, self._late)
                 batches = assembled(self.config, self._console, (*self._watchers, health), self._long_lines)

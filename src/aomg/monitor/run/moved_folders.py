@@ -1,7 +1,7 @@
 """Finds files of sinks and sources whose paths were changed in the configuration.
 
 Spark knows the files that it has read by their paths: in a folder that was moved, it would read them again, and count
-their events twice. So that is refused.
+their events twice. So that is refused, also for states of versions that did not record the folder.
 
 The journal knows every file of a sink by its folder. If the folder was moved, and the configuration follows it, its
 files are checked in the new place. If the sink now writes to an empty folder, or is no longer configured, its old files
@@ -9,12 +9,12 @@ stay where they are and nobody looks at them at a start; this is logged, with wh
 """
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from aomg.errors import StateError
 from aomg.monitor.config.model import Config, SinkConfig
+from aomg.monitor.journal.entry import Entry, SourceFile
 from aomg.monitor.journal.journal import Journal
 from aomg.monitor.journal.remedies import NEW_FOLDERS, numbered
 from aomg.monitor.source.events import folder_of
@@ -47,24 +47,28 @@ def follow_moved(config: Config, journal: Journal) -> None:
         _LOG.warning("%s is no longer configured: its lines stay there, and a start no longer checks them", file)
 
 
-def refuse_moved_source(config: Config, journal: Journal) -> None:
-    """Raise StateError if a file that the last batches have read is in the source folder under another path.
+def refuse_moved_source(config: Config, entries: Iterable[Entry]) -> None:
+    """Raise StateError if the newest files that were read are not in the source folder.
 
-    It is the same file if its name and its size are the same.
+    For states of versions that did not record the folder (state_owner.py): the journal tells what was read.
     """
     folder = folder_of(config)
-    for entry in journal.entries.values() if folder is not None else ():
-        for file in entry.read.files:
-            path = Path(file.path)
-            if folder is None or file.size < 0 or path.is_relative_to(folder):
-                continue
-            with suppress(OSError):
-                if (folder / path.name).stat().st_size == file.size:  # a copy may have another time
-                    raise StateError(
-                        f"{folder / path.name} seems to be {path}, which batch {entry.batch} has read: the source "
-                        "folder was moved or copied, and Spark would read its files again. Let the configuration name "
-                        f"the old path, and move the files back, or {NEW_FOLDERS}"
-                    )
+    reads = [entry for entry in entries if any(map(_is_local, entry.read.files))]
+    read = max(reads, key=lambda entry: entry.batch, default=None)
+    if folder is None or read is None:
+        return
+    paths = [Path(file.path) for file in read.read.files if _is_local(file)]
+    if not any(path.is_relative_to(folder) for path in paths):
+        raise StateError(
+            f"batch {read.batch} has read {paths[0]}, which is not in the source folder {folder}: the folder was "
+            "moved, or is another one, and Spark would count the events of moved or copied files again. Let the "
+            "configuration name the old path; if the folder was moved, make the old path a link to it; or "
+            f"{NEW_FOLDERS}"
+        )
+
+
+def _is_local(file: SourceFile) -> bool:
+    return file.size >= 0
 
 
 def _folders(sinks: Sequence[SinkConfig]) -> list[Path]:

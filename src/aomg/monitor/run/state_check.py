@@ -11,20 +11,22 @@ from itertools import groupby
 from pathlib import Path
 
 from aomg.errors import DamagedFileError, StateError
+from aomg.monitor.atomic_files import put
 from aomg.monitor.config.model import Config
-from aomg.monitor.journal.checkpoint import Checkpoint, damaged_checkpoint
+from aomg.monitor.journal.checkpoint import Checkpoint, DamagedCheckpointError, damaged_checkpoint
 from aomg.monitor.journal.digests import digest_of as digest_of_text
 from aomg.monitor.journal.entry import StoredFile
 from aomg.monitor.journal.journal import FOLDER, Journal
 from aomg.monitor.journal.remedies import NEW_FOLDERS, fsck_command, numbered
 from aomg.monitor.run.checkpoint_files import files_to_read
-from aomg.monitor.run.checksums import damaged_among
-from aomg.monitor.run.moved_folders import follow_moved, refuse_moved_source
+from aomg.monitor.run.checkpoint_logs import log_problems, read_problems
+from aomg.monitor.run.checksums import NO_CHECKSUMS, damaged_among, without_checksums
+from aomg.monitor.run.moved_folders import follow_moved
 from aomg.monitor.sinks.joined_files import joined_parts
 from aomg.monitor.sinks.jsonl import lines_of_batches, newest_line
 from aomg.monitor.sinks.result_folder import batches_in, newest
 from aomg.monitor.sinks.summary_folder import batches_of
-from aomg.tables.parquet_files import digest_in, digest_of
+from aomg.tables.parquet_files import digest_in, digest_of, name_without
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 1_000_000_000  # of the checkpoint whose checksums are compared: some 2 s
@@ -58,6 +60,8 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
     for damaged in damaged_among(files_to_read(checkpoint), _MOST_BYTES):
         detail = f": it differs from the checksums in .{damaged.name}.crc" if damaged.exists() else ""
         raise damaged_checkpoint(damaged, detail)
+    for file, log_problem in log_problems(checkpoint):
+        raise DamagedCheckpointError(file, log_problem)
     for problem in checkpoint_problems(config.state, journal, checkpoint):
         raise StateError(problem)
     for sink_place, what, ahead in _newest_batches(config, journal.stream):
@@ -67,7 +71,10 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
                 f"{sink_place} has {what} of batch {ahead}, but {config.state / FOLDER} {ends}: "
                 f"the state folder is older than the {what}. Restore the newer one, or {NEW_FOLDERS}"
             )
-    refuse_moved_source(config, journal)
+    for file, difference in read_problems(config.state, journal, checkpoint):
+        raise DamagedCheckpointError(file, difference)
+    for file in without_checksums(files_to_read(checkpoint)):
+        _LOG.warning("%s %s", file, NO_CHECKSUMS)
     follow_moved(config, journal)
     repair = fsck_command(config.state, "--repair")
     configured = {str(sink.path) for sink in (*config.sinks.results, *config.sinks.summaries) if sink.writes_folder}
@@ -97,6 +104,10 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
                     f"{sink.path} has not the lines that batch {batch} wrote: the journal has another digest of them. "
                     f"Restore the file from a backup, or run {repair}, which accepts the loss"
                 )
+    for place in configured.intersection(journal.files):
+        for rival, known in rival_files(Path(place), journal.files[place]):
+            target = set_aside(config.state, Path(place), rival)
+            _LOG.warning("%s has the batches of %s, which is the journal's; moved to %s", rival, known, target)
 
 
 def _newest_batches(config: Config, stream: str) -> Iterator[tuple[Path, str, int]]:
@@ -145,10 +156,11 @@ def compare_lines(file: Path, journal: Journal) -> LineReport:
     if not wanted:
         return LineReport()
     try:
-        stored_lines = lines_of_batches(file, journal.stream, min(wanted))
+        stored_lines, has_older = lines_of_batches(file, journal.stream, min(wanted))
     except FileNotFoundError:
-        stored_lines = {}
-    rotated = [batch for batch in wanted if batch < min(stored_lines, default=journal.next)]
+        stored_lines, has_older = {}, False
+    # a file that was moved or emptied has no line from before that
+    rotated = [] if has_older else [batch for batch in wanted if batch < min(stored_lines, default=journal.next)]
     damaged = [
         batch
         for batch, part in wanted.items()
@@ -206,6 +218,32 @@ def compare_files(folder: Path, files: Mapping[str, StoredFile], content: bool =
         report.retired += [name for names in parts[:oldest] for name in names]
         report.missing += sorted(gone.intersection(name for names in parts[oldest:] for name in names))
     return report
+
+
+def rival_files(folder: Path, files: Mapping[str, StoredFile]) -> list[tuple[Path, str]]:
+    """Files with the batches of a file that the journal has, and another digest, and the names of those.
+
+    No kill leaves one: a batch that is repeated removes what it wrote before its entry is written. So somebody has
+    copied it there, and the sink would take it for the newer one.
+    """
+    known = {(_folder_of(name), name_without(Path(name).name)): name for name in files if batch_span(Path(name).name)}
+    rivals = []
+    for place in sorted({place for place, _ in known}):
+        paths = sorted((folder / place).glob("*.parquet"))
+        for path in paths:
+            own = known.get((place, name_without(path.name)))
+            if own is not None and f"{place}/{path.name}" not in files and not path.name.startswith("."):
+                rivals.append((path, own))
+    return rivals
+
+
+def set_aside(state: Path, folder: Path, file: Path) -> Path:
+    """Move a file of a sink's folder to the state folder, where no reader finds it; return where it is."""
+    target = state / "damaged" / file.relative_to(folder)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    put(target, file.read_bytes())
+    file.unlink()
+    return target
 
 
 def accept_joined(folder: Path, files: dict[str, StoredFile]) -> None:

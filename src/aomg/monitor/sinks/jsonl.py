@@ -129,17 +129,22 @@ def newest_line(file: Path, stream: str) -> int:
     return -1
 
 
-def lines_of_batches(file: Path, stream: str, first: int) -> dict[int, bytes]:
-    """Return the lines of a stream in a file, by batch, from batch `first` on. Reads the end of the file only."""
+def lines_of_batches(file: Path, stream: str, first: int) -> tuple[dict[int, bytes], bool]:
+    """Return the lines of a stream in a file, by batch, from batch `first` on, and whether it has older ones.
+
+    Reads the end of the file only, back to the first older line.
+    """
+    has_older = False
     lines: dict[int, list[bytes]] = {}
     with file.open("rb", buffering=0) as raw:
         for _, line in _lines_from_the_end(raw):
             head = _HEAD.match(line)
             if head is not None and (head[2] or b"").decode() == stream:
                 if int(head[1]) < first:
+                    has_older = True
                     break
                 lines.setdefault(int(head[1]), []).append(line)
-    return {batch: b"".join(reversed(parts)) for batch, parts in lines.items()}
+    return {batch: b"".join(reversed(parts)) for batch, parts in lines.items()}, has_older
 
 
 def line_of(record: Mapping[str, object]) -> bytes:

@@ -117,7 +117,9 @@ def events_of(spark: SparkSession, config: Config) -> Events:
 
 def folder_of(config: Config) -> Path | None:
     """The folder of a source's files; None if it has none. Generated events are in the state folder."""
-    return config.state / "generated" if config.source.kind == "generate" else config.source.path
+    if config.source.kind == "generate" and config.source.path is None:
+        return config.state / "generated"
+    return config.source.path
 
 
 def _reader(spark: SparkSession, config: Config) -> DataFrame:

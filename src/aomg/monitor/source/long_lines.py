@@ -83,12 +83,17 @@ class LongLines:
                     )
                 if len(rows) < MOST_SAMPLES:
                     text = f"{line.head.decode('utf-8', 'backslashreplace')} ... ({line.size:,} bytes)"
-                    rows.append(RefusedRow(file.as_uri(), self._reason, text))
+                    rows.append(RefusedRow(_address(file), self._reason, text))
                 else:
                     more += 1
         except (OSError, pa.ArrowException):
             pass  # gone or damaged: Spark reports it
-        return [*rows, RefusedRow(file.as_uri(), self._reason, None, more)] if more else rows
+        return [*rows, RefusedRow(_address(file), self._reason, None, more)] if more else rows
+
+
+def _address(file: Path) -> str:
+    """The address of a file as Spark writes it in the other refused rows."""
+    return f"file:{file}"
 
 
 def reason_of(source: SourceConfig) -> str:

@@ -6,17 +6,19 @@ has a copy of what it was, to which the digest belongs.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from aomg.errors import StateError
+from aomg.monitor.journal.checkpoint import has_begun
 from aomg.monitor.journal.digests import digest_of
 from aomg.monitor.journal.entry import Entry
 from aomg.monitor.journal.remedies import NEW_FOLDERS
 
 FILE = "queries.json"
 
+_OPTIONAL = ("before", "columns")
 _LAYOUT = 2  # of the state: one for all queries
 
 
@@ -24,6 +26,8 @@ _LAYOUT = 2  # of the state: one for all queries
 class Record:
     """The content of the file: the kind of the source, and a text of each query.
 
+    columns
+        The names in the header of the CSV files that the state began with; empty if the configuration lists them.
     before
         What the file was, if queries were added or removed since the newest entry.
     """
@@ -31,6 +35,7 @@ class Record:
     source: str
     queries: dict[str, str]
     before: str = ""
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, content: Any) -> "Record | None":
@@ -38,18 +43,19 @@ class Record:
         if not isinstance(content, dict) or content.get("layout") != _LAYOUT:
             return None
         queries = {str(name): str(text) for name, text in dict(content["queries"]).items()}
-        return cls(str(content["source"]), queries, str(content.get("before", "")))
+        columns = tuple(map(str, content.get("columns", ())))
+        return cls(str(content["source"]), queries, str(content.get("before", "")), columns)
 
     def to_bytes(self) -> bytes:
         """The content of the file."""
-        parts = {name: part for name, part in asdict(self).items() if part or name != "before"}
+        parts = {name: part for name, part in asdict(self).items() if part or name not in _OPTIONAL}
         return (json.dumps({"layout": _LAYOUT, **parts}, indent=1) + "\n").encode()
 
     def after(self, content: bytes, last: Entry | None) -> "Record":
         """The same record, in place of a file with that content; `last` is the newest entry."""
         if last is not None and last.queries and digest_of(content) != last.queries:
-            return Record(self.source, self.queries, _before(content))  # it has changed since that entry already
-        return Record(self.source, self.queries, content.decode())
+            return replace(self, before=_before(content))  # it has changed since that entry already
+        return replace(self, before=content.decode())
 
 
 def _before(content: bytes) -> str:
@@ -59,6 +65,17 @@ def _before(content: bytes) -> str:
     except (ValueError, KeyError, TypeError):
         return ""
     return "" if record is None else record.before
+
+
+def columns_of_state(state: Path, checkpoint: Path) -> tuple[str, ...]:
+    """The names in the header of the CSV files that a state folder began with; none if it has not begun with any."""
+    if not has_begun(checkpoint):
+        return ()
+    try:
+        stored = Record.of(json.loads((state / FILE).read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()  # the start of the monitor reports it
+    return () if stored is None else stored.columns
 
 
 def queries_digest(state: Path) -> str:

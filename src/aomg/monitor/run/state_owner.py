@@ -8,6 +8,7 @@ from aomg.errors import StateError
 from aomg.monitor.atomic_files import put
 from aomg.monitor.config.model import Config, QueryConfig
 from aomg.monitor.errors import ConfigError
+from aomg.monitor.journal.checkpoint import has_begun
 from aomg.monitor.journal.journal import newest_entry
 from aomg.monitor.journal.queries import FILE, Record, refuse_edited
 from aomg.monitor.journal.remedies import NEW_FOLDERS
@@ -26,8 +27,12 @@ def claim_state(config: Config) -> None:
     Raises StateError if the record is missing, or was edited: the journal has its digest.
     """
     file = config.state / FILE
-    current = Record(config.source.kind, {name: _text(query) for name, query in config.queries.items()})
-    if not _begun(config):
+    current = Record(
+        config.source.kind,
+        {name: _text(query) for name, query in config.queries.items()},
+        columns=config.source.header,
+    )
+    if not has_begun(checkpoint_of(config)):
         put(file, current.to_bytes())
         return
     last = newest_entry(config.state)
@@ -41,13 +46,14 @@ def claim_state(config: Config) -> None:
             file=config.file,
         )
     _refuse_differences(config, stored, current)
-    if stored.queries != current.queries:
+    if (stored.queries, stored.columns) != (current.queries, current.columns):
         added, removed = (set(a.queries) - set(b.queries) for a, b in ((current, stored), (stored, current)))
-        _LOG.warning(
-            "the queries of the state have changed: added %s, removed %s",
-            ", ".join(sorted(added)) or "none",
-            ", ".join(sorted(removed)) or "none",
-        )
+        if added or removed:
+            _LOG.warning(
+                "the queries of the state have changed: added %s, removed %s",
+                ", ".join(sorted(added)) or "none",
+                ", ".join(sorted(removed)) or "none",
+            )
         put(file, current.after(content, last).to_bytes())
 
 
@@ -80,12 +86,6 @@ def _refuse_differences(config: Config, stored: Record, current: Record) -> None
             f"{NEW_FOLDERS}",
             file=config.file,
         )
-
-
-def _begun(config: Config) -> bool:
-    """Whether Spark has recorded what to read: a micro-batch, or the files of the first one."""
-    checkpoint = checkpoint_of(config)
-    return any(checkpoint.glob("offsets/[0-9]*")) or any(checkpoint.glob("sources/*/[0-9]*"))
 
 
 def _text(query: QueryConfig) -> str:

@@ -280,8 +280,8 @@ def test_two_configurations_in_a_folder_write_to_different_places(tmp_path, monk
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_pieces, "MOST_BYTES", 1 << 18)
-    small = requests(tmp_path, 8_000)
+    monkeypatch.setattr(text_pieces, "MOST_BYTES", 1 << 17)
+    small = requests(tmp_path, 4_000)
     large = tmp_path / "large.csv"
     head, _, rest = small.read_text().partition("\n")
     with large.open("w") as out:
@@ -291,7 +291,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch):
     packed = tmp_path / "packed.csv.gz"
     packed.write_bytes(gzip.compress(large.read_bytes(), 1))
     peaks = {}
-    for file, rows in ((small, 8_000), (large, 96_000), (packed, None)):
+    for file, rows in ((small, 4_000), (large, 48_000), (packed, None)):
         tracemalloc.start()
         draft = draft_of(str(file), Settings())
         peaks[file] = tracemalloc.get_traced_memory()[1]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from aomg.monitor.draft.data_files import DataFiles
 from aomg.monitor.draft.sample import MOST_COLUMNS, MOST_ROWS, Sample, ends_of, folder_values
-from aomg.monitor.draft.text_pieces import Piece, pieces_of
+from aomg.monitor.draft.text_pieces import TextPiece, pieces_of
 from aomg.monitor.errors import ConfigError
 
 _SEPARATORS = (",", ";", "\t", "|")
@@ -48,9 +48,9 @@ class _Dialect:
         return rows
 
 
-def csv_sample(found: DataFiles, has_header: bool | None = None, separator: str | None = None) -> Sample:
+def csv_sample(source: DataFiles, has_header: bool | None = None, separator: str | None = None) -> Sample:
     """Sample CSV files. `has_header` and `separator` replace what would be guessed."""
-    pieces = pieces_of(found.files)
+    pieces = pieces_of(source.files)
     dialect = _dialect(pieces[0], separator)
     head = [row for row, _ in dialect.rows(_text(pieces[0], dialect.encoding))]
     if not head:
@@ -61,8 +61,8 @@ def csv_sample(found: DataFiles, has_header: bool | None = None, separator: str 
     if any(name != name.strip() for name in names):
         options |= {"ignoreLeadingWhiteSpace": "true", "ignoreTrailingWhiteSpace": "true"}
         names = [name.strip() for name in names]
-    _check_names(names, pieces[0], found.folder_columns)
-    columns: dict[str, list[str | None]] = {name: [] for name in (*names, *found.folder_columns)}
+    _check_names(names, pieces[0], source.folder_columns)
+    columns: dict[str, list[str | None]] = {name: [] for name in (*names, *source.folder_columns)}
     runs: list[range] = []
     most = max(MOST_ROWS // len(pieces), 1)
     several_lines, parsed = False, 0
@@ -76,40 +76,40 @@ def csv_sample(found: DataFiles, has_header: bool | None = None, separator: str 
             runs.append(range(begin, begin + len(good)))
             for number, name in enumerate(names):
                 columns[name] += [row[number] or None for row in good]
-            for name, value in folder_values(piece.file, found.folder_columns).items():
+            for name, value in folder_values(piece.file, source.folder_columns).items():
                 columns[name] += [value] * len(good)
     if several_lines:
         options["multiLine"] = "true"
     runs = [run for run in runs if run]
     if not runs:
         raise ConfigError(f"{pieces[0].file} has a header, but no rows of as many fields; start once there are events")
-    total = rows_in_all(found, pieces, parsed, len(found.files) * named)
+    total = rows_in_all(source, pieces, parsed, len(source.files) * named)
     return Sample(
         "csv",
         columns,
         runs,
         total,
-        len(found.files),
-        {**options, **found.options},
+        len(source.files),
+        {**options, **source.options},
         named,
         unusable={"": "it has no name"} if "" in columns else {},
-        folder_columns=found.folder_columns,
+        folder_columns=source.folder_columns,
     )
 
 
-def rows_in_all(found: DataFiles, pieces: Sequence[Piece], rows: int, headers: int = 0) -> float:
+def rows_in_all(source: DataFiles, pieces: Sequence[TextPiece], rows: int, headers: int = 0) -> float:
     """How many rows the files have, if they are as long as those in the pieces. Compressed files count as they are."""
     size = sum(len(piece.text) for piece in pieces)
     whole = {piece.file: len(piece.text) for piece in pieces if piece.is_whole}
-    total = sum(whole[file] if file in whole else file.stat().st_size for file in found.files)
+    total = sum(whole[file] if file in whole else file.stat().st_size for file in source.files)
     return max(total * rows / max(size, 1) - headers, 1.0)
 
 
-def _text(piece: Piece, encoding: str) -> str:
+def _text(piece: TextPiece, encoding: str) -> str:
     return piece.text.decode(encoding, "replace")
 
 
-def _dialect(piece: Piece, separator: str | None) -> _Dialect:
+def _dialect(piece: TextPiece, separator: str | None) -> _Dialect:
     try:
         piece.text.decode("utf-8")
         encoding = "utf-8"
@@ -171,7 +171,7 @@ def _options(dialect: _Dialect, named: bool) -> dict[str, str]:
     return options
 
 
-def _check_names(names: Sequence[str], piece: Piece, folders: Sequence[str]) -> None:
+def _check_names(names: Sequence[str], piece: TextPiece, folders: Sequence[str]) -> None:
     if len(names) > MOST_COLUMNS:
         raise ConfigError(f"{piece.file} has {len(names):,} columns; aomg init reads files of up to {MOST_COLUMNS:,}")
     lower = [name.lower() for name in (*names, *folders)]

@@ -38,44 +38,44 @@ def data_files(path: Path, kind: str | None = None) -> DataFiles:
         raise ConfigError(f"there is no file or folder {path}; check the name")
     options: dict[str, str] = {}
     try:
-        found = source_files(path, options)
+        listing = source_files(path, options)
     except ConfigError:
         options = {"recursiveFileLookup": "true"}
-        found = source_files(path, options)
-        if not any(file.parent != path for file in found.files) or _has_columns(found.files, path):
+        listing = source_files(path, options)
+        if not any(file.parent != path for file in listing.files) or _has_columns(listing.files, path):
             raise
     except OSError as error:
         raise ConfigError(f"{path} cannot be read ({error.strerror}); change its permissions") from None
-    if not found.files:
+    if not listing.files:
         what = "has no files with data in it" if path.is_dir() else "is empty"
         raise ConfigError(f"{path} {what}; start once there are events (names that begin with . or _ are not read)")
-    kinds = {file: _kind_by_name(file) for file in found.files}
+    kinds = {file: _kind_by_name(file) for file in listing.files}
     if kind is None:
         named = Counter(known for known in kinds.values() if known is not None)
-        kind = named.most_common(1)[0][0] if named else _kind_by_content(found.files[0])
-    files = tuple(file for file in found.files if kinds[file] == kind) or found.files
-    if len(files) < len(found.files):
+        kind = named.most_common(1)[0][0] if named else _kind_by_content(listing.files[0])
+    files = tuple(file for file in listing.files if kinds[file] == kind) or listing.files
+    if len(files) < len(listing.files):
         options = {**options, "pathGlobFilter": _glob({_ending(file) for file in files})}
-        found = _selected(path, options, found)
-        files = found.files
+        listing = _selected(path, options, listing)
+        files = listing.files
     unread = next((file for file in files if file.suffix in (*HADOOP_CODECS, ".xz", ".zip")), None)
     if unread is not None:
         raise ConfigError(
             f"{unread} is compressed in a way that only Spark reads; decompress a file, run aomg init on it, and name "
             "the folder in the configuration"
         )
-    return DataFiles(kind, files, found.folder_columns, options)
+    return DataFiles(kind, files, listing.folder_columns, options)
 
 
 def _has_columns(files: Sequence[Path], folder: Path) -> bool:
     return any("=" in part for file in files for part in file.relative_to(folder).parts[:-1])
 
 
-def _selected(path: Path, options: dict[str, str], found: SourceFiles) -> SourceFiles:
+def _selected(path: Path, options: dict[str, str], listing: SourceFiles) -> SourceFiles:
     try:
         return source_files(path, options)
     except ConfigError:
-        return found
+        return listing
 
 
 def _ending(file: Path) -> str:

@@ -16,7 +16,7 @@ from aomg.monitor.draft.parquet_sample import parquet_sample
 from aomg.monitor.draft.roles import KeyRole, TimeRole, ValueRole, key_roles, require, time_role, value_role
 from aomg.monitor.draft.sample import MOST_FILES, Sample
 from aomg.monitor.draft.topic import Topic, topic_of, topic_sample
-from aomg.monitor.draft.windows import Rate, Windows, rate_of, rate_text, windows_of
+from aomg.monitor.draft.windows import Rate, WindowChoice, rate_of, rate_text, windows_of
 from aomg.monitor.errors import ConfigError
 
 _LEAST_KEY_SCORE = 2.0
@@ -58,7 +58,7 @@ class Draft:
     size: str
     period: str
     lateness: str
-    windows: Windows
+    windows: WindowChoice
     rate: Rate
     rules: tuple[ExampleRule, ...]
     is_ahead: bool
@@ -107,10 +107,10 @@ def draft_of(data: str, settings: Settings) -> Draft:
 
 
 def _sampled(data: str, settings: Settings) -> Sample:
-    found: DataFiles = data_files(Path(data), settings.kind)
-    if found.kind == "csv":
-        return csv_sample(found, settings.header, settings.separator)
-    return json_sample(found) if found.kind == "jsonl" else parquet_sample(found)
+    files: DataFiles = data_files(Path(data), settings.kind)
+    if files.kind == "csv":
+        return csv_sample(files, settings.header, settings.separator)
+    return json_sample(files) if files.kind == "jsonl" else parquet_sample(files)
 
 
 def _key(sample: Sample, keys: Sequence[KeyRole], settings: Settings) -> tuple[str, ...]:
@@ -153,7 +153,7 @@ def _guesses(
     by: Sequence[str],
     keys: Sequence[KeyRole],
     rate: Rate,
-    windows: Windows,
+    windows: WindowChoice,
     combinations: int,
 ) -> list[Guess]:
     """What to say about each guess, in the order of the file."""
@@ -165,9 +165,9 @@ def _guesses(
     details = [f"{name} {_shown(text)}" for name, text in sample.options.items() if name != "header"]
     if sample.kind == "csv":
         details.insert(0, "with a header" if sample.names_columns else "without a header")
-    said = [Guess("format", ", ".join([source, *details]), looked, "--header, --separator" if details else "")]
+    guesses = [Guess("format", ", ".join([source, *details]), looked, "--header, --separator" if details else "")]
     others = f"{', '.join(times.others)} may be meant" if times.others else ""
-    said.append(
+    guesses.append(
         Guess(
             "time",
             times.name,
@@ -179,7 +179,7 @@ def _guesses(
     )
     if not times.is_stored or times.nanoseconds:
         form = "epoch_ns" if times.nanoseconds else times.guess.format
-        said.append(
+        guesses.append(
             Guess(
                 "time format",
                 form,
@@ -191,7 +191,7 @@ def _guesses(
         )
     if settings.time_zone or zone is not None:
         given = settings.time_zone is not None
-        said.append(
+        guesses.append(
             Guess(
                 "time zone",
                 settings.time_zone or str(zone),
@@ -202,17 +202,17 @@ def _guesses(
             )
         )
     others = f"{', '.join(value.others[:3])} may be meant" if value.others else ""
-    said.append(Guess("value", value.name, value.why, "--value", others, settings.value is not None))
+    guesses.append(Guess("value", value.name, value.why, "--value", others, settings.value is not None))
     if settings.unit is not None:
-        said.append(Guess("unit", settings.unit, "set by --unit", "--unit", is_given=True))
+        guesses.append(Guess("unit", settings.unit, "set by --unit", "--unit", is_given=True))
     elif unit is not None:
-        said.append(Guess("unit", unit, f"the name ends in {unit_word}", "--unit"))
+        guesses.append(Guess("unit", unit, f"the name ends in {unit_word}", "--unit"))
     else:
         why = f"{unit_word} are no unit of rules: limits are plain numbers" if unit_word else "the name says none"
-        said.append(Guess("unit", "none", why, "--unit", "" if unit_word else "us, ms or s if it is a time"))
-    said.append(_key_guess(settings, by, keys, combinations))
-    said.append(_window_guess(settings, rate, windows, combinations))
-    return said
+        guesses.append(Guess("unit", "none", why, "--unit", "" if unit_word else "us, ms or s if it is a time"))
+    guesses.append(_key_guess(settings, by, keys, combinations))
+    guesses.append(_window_guess(settings, rate, windows, combinations))
+    return guesses
 
 
 def _key_guess(settings: Settings, by: Sequence[str], keys: Sequence[KeyRole], combinations: int) -> Guess:
@@ -227,7 +227,7 @@ def _key_guess(settings: Settings, by: Sequence[str], keys: Sequence[KeyRole], c
     return Guess("key", "none", "no column has few values that are repeated", "--by", others)
 
 
-def _window_guess(settings: Settings, rate: Rate, windows: Windows, combinations: int) -> Guess:
+def _window_guess(settings: Settings, rate: Rate, windows: WindowChoice, combinations: int) -> Guess:
     size = settings.size or duration_text(windows.size)
     period = settings.period or duration_text(windows.period)
     given = settings.size is not None and settings.period is not None

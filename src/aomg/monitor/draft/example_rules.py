@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aomg.durations import duration_text
-from aomg.monitor.draft.windows import Windows
+from aomg.monitor.draft.windows import WindowChoice
 
 _LARGEST = 1e299
 
@@ -20,7 +20,7 @@ class ExampleRule:
     comment: str
 
 
-def example_rules(query: str, unit: str | None, numbers: Sequence[float], windows: Windows) -> list[ExampleRule]:
+def example_rules(query: str, unit: str | None, numbers: Sequence[float], windows: WindowChoice) -> list[ExampleRule]:
     """Two rules that do not fire on usual windows."""
     ordered = sorted(numbers)
     middle, tail = (ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.99))

@@ -12,15 +12,15 @@ from aomg.monitor.draft.text_pieces import pieces_of
 from aomg.monitor.errors import ConfigError
 
 
-def json_sample(found: DataFiles) -> Sample:
+def json_sample(source: DataFiles) -> Sample:
     """Sample files of JSON lines. Raises ConfigError if there is no object in them."""
-    pieces = pieces_of(found.files)
+    pieces = pieces_of(source.files)
     most = max(MOST_ROWS // len(pieces), 1)
     runs, objects = [], 0
     for piece in pieces:
         if piece.is_first and piece.text.lstrip().startswith(b"["):
             raise ConfigError(f"{piece.file} is one JSON array; write one object a line, for example with jq -c '.[]'")
-        folders = folder_values(piece.file, found.folder_columns)
+        folders = folder_values(piece.file, source.folder_columns)
         rows = objects_of(re.split(rb"[\r\n]+", piece.text))
         objects += len(rows)
         for part in ends_of(rows, most):
@@ -28,9 +28,9 @@ def json_sample(found: DataFiles) -> Sample:
     if not any(runs):
         raise ConfigError(f"{pieces[0].file} has no line that is a JSON object; give JSON lines, CSV or Parquet")
     sample = sample_of_objects("jsonl", runs)
-    sample.total = rows_in_all(found, pieces, objects)
-    sample.files, sample.options = len(found.files), dict(found.options)
-    sample.folder_columns = found.folder_columns
+    sample.total = rows_in_all(source, pieces, objects)
+    sample.files, sample.options = len(source.files), dict(source.options)
+    sample.folder_columns = source.folder_columns
     return sample
 
 

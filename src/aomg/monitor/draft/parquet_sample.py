@@ -15,16 +15,16 @@ _GROUPS = 4
 _FOOTERS = 200
 
 
-def parquet_sample(found: DataFiles) -> Sample:
+def parquet_sample(source: DataFiles) -> Sample:
     """Sample Parquet files. Raises ConfigError if one is damaged."""
     columns: dict[str, list[Any]] = {}
     times: dict[str, Times] = {}
     unusable: dict[str, str] = {}
     runs: list[range] = []
-    picked = chosen(found.files)
+    picked = chosen(source.files)
     for file in picked:
         try:
-            _add(file, MOST_ROWS // len(picked), columns, times, unusable, runs, found)
+            _add(file, MOST_ROWS // len(picked), columns, times, unusable, runs, source)
         except (pa.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0]
             raise ConfigError(f"{file} cannot be read as Parquet ({reason}); repair it, or move it away") from None
@@ -34,26 +34,26 @@ def parquet_sample(found: DataFiles) -> Sample:
         "parquet",
         columns,
         runs,
-        _rows(found),
-        len(found.files),
-        dict(found.options),
+        _rows(source),
+        len(source.files),
+        dict(source.options),
         True,
         times,
         unusable,
-        found.folder_columns,
+        source.folder_columns,
     )
 
 
-def _rows(found: DataFiles) -> float:
+def _rows(source: DataFiles) -> float:
     """How many rows the files have: as many as some of their footers say, on average."""
-    footers = found.files[:_FOOTERS]
+    footers = source.files[:_FOOTERS]
     rows = 0
     for file in footers:
         try:
             rows += pq.read_metadata(file).num_rows
         except (pa.ArrowException, OSError):
             continue
-    return rows * len(found.files) / len(footers)
+    return rows * len(source.files) / len(footers)
 
 
 def _add(
@@ -63,7 +63,7 @@ def _add(
     times: dict[str, Times],
     unusable: dict[str, str],
     runs: list[range],
-    found: DataFiles,
+    source: DataFiles,
 ) -> None:
     """Add the first rows of some row groups of a file."""
     with pq.ParquetFile(file, pre_buffer=False) as opened:
@@ -94,7 +94,7 @@ def _add(
                 before = columns.setdefault(name, [None] * begin)
                 present = name in readable
                 before += _values(batch.column(name)) if present else [None] * batch.num_rows
-            for name, value in folder_values(file, found.folder_columns).items():
+            for name, value in folder_values(file, source.folder_columns).items():
                 columns[name] = (columns.get(name) or [None] * begin)[:begin] + [value] * batch.num_rows
 
 

@@ -58,25 +58,25 @@ def time_role(sample: Sample, column: str | None, time_format: str | None) -> Ti
     if column is not None:
         require(sample, column, "--time")
         return _given_time(sample, column, time_format)
-    found: list[tuple[float, str, TimeGuess]] = []
+    candidates: list[tuple[float, str, TimeGuess]] = []
     for name, values in sample.columns.items():
         if name in sample.unusable or not names.is_writable(name) or name in sample.folder_columns:
             continue
         guess = _stored(sample, name) or times_of(values)
         if guess is None or (sample.kind == "parquet" and _lacks_format(sample, name, values, guess)):
             continue
-        found.append((_time_score(name, guess, name in sample.times), name, guess))
-    if not found:
+        candidates.append((_time_score(name, guess, name in sample.times), name, guess))
+    if not candidates:
         raise ConfigError(
             f"no column has times: {_shown(sample)}. Times are numbers since 1970, ISO 8601 or texts such as "
             "2024-05-01 12:00:00,123 and 01/May/2024:12:00:00 +0000; name the column with --time, and its format with "
             "--time-format (a pattern of Spark)"
         )
-    best = max(score for score, _, _ in found)
-    _, name, guess = next(one for one in found if one[0] == best)
+    best = max(score for score, _, _ in candidates)
+    _, name, guess = next(one for one in candidates if one[0] == best)
     if time_format is not None:
         guess = _with_format(sample.columns[name], guess, time_format)
-    others = tuple(other for score, other, _ in found if other != name and score == best)
+    others = tuple(other for score, other, _ in candidates if other != name and score == best)
     times = sample.times.get(name)
     return TimeRole(name, guess, others, times is not None, times is not None and times.nanoseconds)
 
@@ -156,7 +156,7 @@ def value_role(sample: Sample, time: str, column: str | None) -> ValueRole:
         if numbers is None or column == time:
             raise ConfigError(f"--value {column}: quantiles need a column of numbers; {_shown(sample)}")
         return ValueRole(column, numbers, (), "set by --value", _has_large(sample.columns[column]))
-    found: list[tuple[float, str, list[float | None], str]] = []
+    candidates: list[tuple[float, str, list[float | None], str]] = []
     for name, values in sample.columns.items():
         if name in (time, *sample.unusable, *sample.folder_columns) or not names.is_writable(name):
             continue
@@ -166,8 +166,8 @@ def value_role(sample: Sample, time: str, column: str | None) -> ValueRole:
         epoch = times_of(values) if numbers is not None else None
         if numbers is not None and not (epoch is not None and epoch.format.startswith("epoch")):
             score, why = _value_score(name, [number for number in numbers if number is not None])
-            found.append((score, name, numbers, why))
-    if not found:
+            candidates.append((score, name, numbers, why))
+    if not candidates:
         commas = any(
             isinstance(value, str) and re.fullmatch(r"-?\d+,\d+", value)
             for values in sample.columns.values()
@@ -175,9 +175,9 @@ def value_role(sample: Sample, time: str, column: str | None) -> ValueRole:
         )
         hint = "; decimal commas are not numbers: write 1.5 for 1,5" if commas else ""
         raise ConfigError(f"no column has numbers besides the times, so there is no value: {_shown(sample)}{hint}")
-    best = max(score for score, _, _, _ in found)
-    _, name, numbers, why = next(one for one in found if one[0] == best)
-    others = tuple(other for score, other, _, _ in found if other != name and score >= best - 1)
+    best = max(score for score, _, _, _ in candidates)
+    _, name, numbers, why = next(one for one in candidates if one[0] == best)
+    others = tuple(other for score, other, _, _ in candidates if other != name and score >= best - 1)
     return ValueRole(name, numbers, others, why, _has_large(sample.columns[name]))
 
 
@@ -224,7 +224,7 @@ def _value_score(name: str, known: Sequence[float]) -> tuple[float, str]:
 
 def key_roles(sample: Sample, taken: Sequence[str]) -> list[KeyRole]:
     """The columns that may be keys, the most plausible first: few distinct values that are repeated."""
-    found = []
+    candidates = []
     for name, values in sample.columns.items():
         if name in taken or name in sample.unusable or name in sample.times or not names.can_be_label(name):
             continue
@@ -241,8 +241,8 @@ def key_roles(sample: Sample, taken: Sequence[str]) -> list[KeyRole]:
             continue
         if max(len(str(value)) for value in known) > _MOST_LABELS:
             continue
-        found.append(KeyRole(name, distinct, _key_score(name, distinct, texts, len(known) / len(values))))
-    return sorted((key for key in found if key.score > 0), key=lambda key: -key.score)
+        candidates.append(KeyRole(name, distinct, _key_score(name, distinct, texts, len(known) / len(values))))
+    return sorted((key for key in candidates if key.score > 0), key=lambda key: -key.score)
 
 
 def _key_score(name: str, distinct: int, texts: bool, share: float) -> float:

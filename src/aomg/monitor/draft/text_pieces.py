@@ -18,7 +18,7 @@ _PLACES = (1 / 3, 2 / 3, 1.0)
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPiece:
     """Whole lines of a file that follow each other.
 
     is_first
@@ -33,23 +33,23 @@ class Piece:
     is_whole: bool
 
 
-def pieces_of(files: Sequence[Path]) -> list[Piece]:
+def pieces_of(files: Sequence[Path]) -> list[TextPiece]:
     """Read some pieces of some files. Raises ConfigError if a file cannot be read, or has a very long line."""
     picked = chosen(files)
     most = MOST_BYTES // len(picked)
     return [piece for file in picked for piece in _pieces(file, most)]
 
 
-def _pieces(file: Path, most: int) -> list[Piece]:
+def _pieces(file: Path, most: int) -> list[TextPiece]:
     codec = codec_of(file)
     size = file.stat().st_size
     with reading(file) as read:
         if codec is not None or size <= most:
             text = _read(read, most)
             whole = not read(1)
-            return [Piece(file, _head(file, text, whole, read), True, whole)]
+            return [TextPiece(file, _head(file, text, whole, read), True, whole)]
         begin = _read(read, most // 2)
-        pieces = [Piece(file, _head(file, begin, False, read), True, False)]
+        pieces = [TextPiece(file, _head(file, begin, False, read), True, False)]
     length = most // 6
     with file.open("rb") as raw:
         for share in _PLACES:
@@ -58,7 +58,7 @@ def _pieces(file: Path, most: int) -> list[Piece]:
             first = text.find(b"\n") + 1
             last = len(text) if share == 1.0 else text.rfind(b"\n") + 1
             if 0 < first < last:
-                pieces.append(Piece(file, text[first:last], False, False))
+                pieces.append(TextPiece(file, text[first:last], False, False))
     return pieces
 
 

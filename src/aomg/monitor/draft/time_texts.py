@@ -165,13 +165,13 @@ def _pattern(name: str, matches: Sequence[re.Match[str]]) -> str:
         return "iso"
 
     def some(part: str) -> list[str]:
-        return [found for match in matches if (found := match.groupdict().get(part))]
+        return [piece for match in matches if (piece := match.groupdict().get(part))]
 
     def usual(part: str) -> str:
         return Counter(some(part)).most_common(1)[0][0]
 
     def digits(part: str, letter: str) -> str:
-        return letter if any(len(found) == 1 for found in some(part)) else letter * 2
+        return letter if any(len(piece) == 1 for piece in some(part)) else letter * 2
 
     letters = {"Y": "yyyy", "m": digits("m", "M"), "d": digits("d", "d"), "b": "MMM"}
     pattern = "".join(letters.get(letter, letter) for letter in name)

@@ -56,7 +56,7 @@ def topic_sample(topic: Topic) -> Sample:
         ) from None
     try:
         consumer = KafkaConsumer(
-            bootstrap_servers=topic.servers.split(","), enable_auto_commit=False, consumer_timeout_ms=1_000
+            bootstrap_servers=topic.servers.split(","), enable_auto_commit=False, bootstrap_timeout_ms=10_000
         )
         try:
             runs = newest_messages(consumer, topic.name)
@@ -69,8 +69,8 @@ def topic_sample(topic: Topic) -> Sample:
         ) from None
     objects = [objects_of(messages) for messages in runs]
     if not any(objects):
-        found = "no messages" if not any(runs) else "no message that is a JSON object"
-        raise ConfigError(f"the topic {topic.name} has {found}; the monitor reads JSON objects")
+        content = "no messages" if not any(runs) else "no message that is a JSON object"
+        raise ConfigError(f"the topic {topic.name} has {content}; the monitor reads JSON objects")
     sample = sample_of_objects("kafka", objects)
     sample.options = {"startingOffsets": "earliest"}
     return sample

@@ -45,7 +45,7 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Windows:
+class WindowChoice:
     """The windows of the query. `events` are those of a key in a window, None if unknown."""
 
     size: int
@@ -81,7 +81,7 @@ def rate_of(sample: Sample, micros: Sequence[int | None]) -> Rate:
     return Rate(a_second, span or None, max(known), behind[int(0.999 * (len(behind) - 1))])
 
 
-def windows_of(rate: Rate, keys: int, is_live: bool) -> Windows:
+def windows_of(rate: Rate, keys: int, is_live: bool) -> WindowChoice:
     """Choose windows: the shortest with a thousand events of a key, of which the data have several."""
     fitting = [
         (period, size)
@@ -91,14 +91,14 @@ def windows_of(rate: Rate, keys: int, is_live: bool) -> Windows:
     lateness = next((wait for wait in _LATENESS if wait >= rate.disorder), _LATENESS[-1])
     if rate.a_second is None:
         period, size = (_MINUTE, 5 * _MINUTE)
-        return Windows(size, period, lateness, None, ("0.5", "0.9", "0.99"), False)
+        return WindowChoice(size, period, lateness, None, ("0.5", "0.9", "0.99"), False)
     a_key = rate.a_second / max(keys, 1) / _SECOND
     fitting = [step for step in fitting if step[0] > _SECOND] or fitting or [_LADDER[0]]
     enough = next((step for step in fitting if a_key * step[1] >= _ENOUGH), None)
     period, size = enough or fitting[-1]
     events = a_key * size
     quantiles = ["0.5", "0.9", *(["0.99"] if events >= _FEWER else []), *(["0.999"] if events >= _ENOUGH else [])]
-    return Windows(size, period, lateness, events, tuple(quantiles), enough is None)
+    return WindowChoice(size, period, lateness, events, tuple(quantiles), enough is None)
 
 
 def rate_text(a_second: float) -> str:

@@ -59,10 +59,10 @@ def _overlap(one: Path, other: Path) -> bool:
 
 def _head(draft: Draft, file: Path) -> str:
     return f"""\
-# A draft, written by aomg init after a look at {_said(_place(draft))}. Change what is wrong, then
+# A draft, written by aomg init after a look at {_in_comment(_place(draft))}. Change what is wrong, then
 #
-#     aomg check {_said(file.name)}      reports mistakes
-#     aomg run {_said(file.name)}        runs it; with --once up to the end of the data
+#     aomg check {_in_comment(file.name)}      reports mistakes
+#     aomg run {_in_comment(file.name)}        runs it; with --once up to the end of the data
 #
 # Paths are relative to this file. docs/operations.md explains every key.
 """
@@ -95,7 +95,7 @@ def _source(draft: Draft, file: Path) -> str:
         is_guess = any(guess.what == "time zone" and guess.doubt for guess in draft.guesses)
         lines.append(_line(2, f"time_zone: {_scalar(draft.time_zone)}", doubt if is_guess else "of times without one"))
     columns = columns_of(draft)
-    lines += [f"  # {_said(text)}" for text in _about(draft)]
+    lines += [f"  # {_in_comment(text)}" for text in _about(draft)]
     if columns:
         entries = ", ".join(f"{_scalar(name)}: {kind}" for name, kind in columns.items())
         lines.append(_line(2, f"columns: {{{entries}}}"))
@@ -250,10 +250,10 @@ def _path(data: Path, file: Path) -> str:
 
 def _line(indent: int, text: str, comment: str = "") -> str:
     line = " " * indent + text
-    return f"{line:<{_COLUMN - 2}}  # {_said(comment)}" if comment else line
+    return f"{line:<{_COLUMN - 2}}  # {_in_comment(comment)}" if comment else line
 
 
-def _said(text: str) -> str:
+def _in_comment(text: str) -> str:
     """A text of the data in a comment."""
     return printable(text)[:200]
 

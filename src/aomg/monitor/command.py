@@ -41,6 +41,14 @@ def init(console: Console, data: str, file: Path, settings: "Settings", force: b
     draft = draft_of(data, settings)
     write(draft, file, force)
     report(console, draft.guesses, file)
+    state = load(file).state
+    if state.exists():
+        console.print(
+            f"{state} is there from an earlier run: move it and the results away to begin anew",
+            style="yellow",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def check(console: Console, file: Path, as_json: bool = False) -> None:

@@ -173,6 +173,8 @@ def test_every_option_replaces_a_guess(tmp_path):
         (Settings(unit="ns"), "must be us, ms, s or none"),
         (Settings(time_zone="Mars"), "an unknown time zone"),
         (Settings(kind="parquet"), "cannot be read as Parquet"),
+        (Settings(kind="xml"), "--format xml: write csv, jsonl or parquet"),
+        (Settings(separator="::"), "--separator '::' must be one character"),
     ],
 )
 def test_options_that_do_not_fit_the_data_are_refused_and_nothing_is_written(tmp_path, settings, message):
@@ -262,6 +264,8 @@ def test_an_existing_file_is_replaced_only_with_force(tmp_path, monkeypatch):
     assert Path("aomg.yaml").read_text() == "mine"
     assert run(app, ["init", "telemetry", "--force"]).exit_code == 0 and "queries" in Path("aomg.yaml").read_text()
     assert run(app, ["check", "aomg.yaml"]).exit_code == 0
+    Path("state").mkdir()
+    assert "is there from an earlier run" in run(app, ["init", "telemetry", "--force"]).stdout
     inside = run(app, ["init", "telemetry", "telemetry/aomg.yaml"])
     assert inside.exit_code == 2 and "the results would be inside telemetry" in inside.stderr
     assert run(app, ["init", "telemetry", "notes.txt"]).exit_code == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 from aomg.durations import duration_text
 from aomg.monitor.draft import names
 from aomg.monitor.draft.csv_sample import csv_sample
-from aomg.monitor.draft.data_files import DataFiles, data_files
+from aomg.monitor.draft.data_files import KINDS, DataFiles, data_files
 from aomg.monitor.draft.example_rules import ExampleRule, example_rules
 from aomg.monitor.draft.guess import Guess
 from aomg.monitor.draft.json_sample import json_sample
@@ -107,9 +107,14 @@ def draft_of(data: str, settings: Settings) -> Draft:
 
 
 def _sampled(data: str, settings: Settings) -> Sample:
+    if settings.kind not in (None, *KINDS):
+        raise ConfigError(f"--format {settings.kind}: write {', '.join(KINDS[:-1])} or {KINDS[-1]}")
+    separator = "\t" if settings.separator == "\\t" else settings.separator
+    if separator is not None and (len(separator) != 1 or separator in '\r\n"'):
+        raise ConfigError(f"--separator {settings.separator!r} must be one character, such as ';' or '\\t'")
     files: DataFiles = data_files(Path(data), settings.kind)
     if files.kind == "csv":
-        return csv_sample(files, settings.header, settings.separator)
+        return csv_sample(files, settings.header, separator)
     return json_sample(files) if files.kind == "jsonl" else parquet_sample(files)
 
 

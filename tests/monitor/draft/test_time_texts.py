@@ -58,7 +58,7 @@ instants = st.lists(
     min_size=1,
     max_size=20,
 )
-HOUR = [datetime(2024, 10, 5, 9, tzinfo=UTC) + timedelta(hours=9.7, seconds=61.001 * k) * k for k in range(30)]
+HOUR = [datetime(2024, 1, 5, 9, tzinfo=UTC) + timedelta(hours=9.7, seconds=61.001 * k) * k for k in range(30)]
 
 
 @pytest.mark.parametrize(("form", "style"), CASES)

@@ -93,6 +93,30 @@ _MostViewers = Annotated[
     int | None, typer.Option(min=1, help="Maximum number of open pages (default: by the limit of open files).")
 ]
 _HeaderTimeout = Annotated[str, typer.Option(metavar="10s", help="How long a client may take to send a request.")]
+_Source = Annotated[
+    str,
+    typer.Argument(metavar="DATA", help="A file or folder of CSV, JSON lines or Parquet, or kafka://HOST:PORT/TOPIC."),
+]
+_NewConfig = Annotated[Path, typer.Argument(metavar="[OUT.yaml]", help="The configuration to write.")]
+_Time = Annotated[str | None, typer.Option("--time", metavar="COLUMN", help="Column of event times.")]
+_TimeFormat = Annotated[
+    str | None,
+    typer.Option(metavar="FORMAT", help="iso, epoch_s, epoch_ms, epoch_us, epoch_ns, or a pattern of Spark."),
+]
+_TimeZone = Annotated[str | None, typer.Option(metavar="ZONE", help="Of times without one, such as Europe/Berlin.")]
+_ValueOf = Annotated[str | None, typer.Option("--value", metavar="COLUMN", help="Column of numbers.")]
+_Unit = Annotated[str | None, typer.Option(metavar="UNIT", help="Unit of the values: us, ms, s or none.")]
+_Key = Annotated[list[str] | None, typer.Option("--by", metavar="COLUMN", help="Column of the key. Can be repeated.")]
+_OneKey = Annotated[bool, typer.Option("--one-key", help="All events are one key.")]
+_Size = Annotated[str | None, typer.Option(metavar="5m", help="Size of the window.")]
+_Period = Annotated[str | None, typer.Option(metavar="1m", help="How often there is a result.")]
+_Lateness = Annotated[str | None, typer.Option(metavar="10s", help="How long a window waits for late events.")]
+_Kind = Annotated[str | None, typer.Option("--format", metavar="FORMAT", help="csv, jsonl or parquet.")]
+_Header = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether the first line of a CSV names the columns.")
+]
+_Separator = Annotated[str | None, typer.Option(metavar="CHARACTER", help="Between the fields of a CSV.")]
+_Overwrite = Annotated[bool, typer.Option("--force", help="Replace an existing configuration.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 app = typer.Typer(
@@ -203,6 +227,54 @@ def evaluate(
         raise typer.Exit(130) from None
     if any(claim.fails for claim in claims):
         raise typer.Exit(1)
+
+
+@app.command()
+def init(
+    data: _Source,
+    out: _NewConfig = Path("aomg.yaml"),
+    time: _Time = None,
+    time_format: _TimeFormat = None,
+    time_zone: _TimeZone = None,
+    value: _ValueOf = None,
+    unit: _Unit = None,
+    by: _Key = None,
+    one_key: _OneKey = False,
+    size: _Size = None,
+    period: _Period = None,
+    lateness: _Lateness = None,
+    format: _Kind = None,
+    header: _Header = None,
+    separator: _Separator = None,
+    force: _Overwrite = False,
+) -> None:
+    """Look at data and write a configuration for it, with comments: times, value, key, windows and two example rules.
+
+    It reads a small part of the data, and needs no Spark. It says what it guessed, why, and what is uncertain; each
+    option replaces a guess. Then run `aomg check` and `aomg run`.
+
+    Exit code 2: there is nothing to write a configuration for, or the file exists.
+    """
+    with _reported("cannot write a configuration"):
+        from aomg.monitor import command
+        from aomg.monitor.draft.draft import Settings
+
+        settings = Settings(
+            time,
+            time_format,
+            time_zone,
+            value,
+            unit,
+            tuple(by or ()),
+            one_key,
+            size,
+            period,
+            lateness,
+            format,
+            header,
+            separator,
+        )
+        command.init(Terminal(), data, out, settings, force)
 
 
 @app.command()

@@ -416,6 +416,30 @@ def test_every_option_of_the_evaluation_is_heeded(evaluated: dict[str, Result], 
 
 
 @pytest.fixture(scope="module")
+def begun(csv: Ran, table: Table) -> Result:
+    """Configurations of a file: as they are guessed, and with every option."""
+    file = csv.folder / "probes.yaml"
+    lines = ["when|host|seconds", *(f"{MAY + second}|{'ab'[second % 2]}|{second / 8}" for second in range(60))]
+    (csv.folder / "probes").mkdir()
+    (csv.folder / "probes" / "first.txt").write_text("\n".join(lines))
+    table.aomg("init", csv.folder / "probes", file, "--one-key", "--header", "--value", "seconds", "--unit", "s")
+    words = ("--time", "column_1", "--time-format", "epoch_s", "--time-zone", "UTC", "--by", "column_2", "--force")
+    windows = ("--size", "30s", "--period", "10s", "--lateness", "1s")
+    (csv.folder / "probes" / "first.txt").write_text("\n".join(lines[1:]))
+    read = ("--format", "csv", "--no-header", "--separator", "|")
+    done = table.aomg("init", csv.folder / "probes", file, *words, *windows, *read)
+    table.aomg("check", file)
+    return done
+
+
+def test_a_configuration_is_written_with_what_the_options_say(begun: Result, csv: Ran) -> None:
+    config = load(csv.folder / "probes.yaml")
+    (query,) = config.queries.values()
+    assert (query.value, query.by, query.query.size) == ("column_3", {"column_2": "column_2"}, 30_000_000)
+    assert config.source.options == {"sep": "|"} and "set by --by: 2 keys" in begun.stdout
+
+
+@pytest.fixture(scope="module")
 def examined(table: Table) -> dict[str, Result]:
     table.aomg("version")
     shown = {"spark": table.aomg("doctor", "--spark", COLUMNS="100")}
@@ -452,7 +476,7 @@ def test_what_is_only_known_has_not_gone_through_a_run() -> None:
 
 @pytest.mark.usefixtures(
     *("csv", "jsonl", "parquet", "typed", "generated", "kafka"),
-    *("read", "page", "demonstrated", "evaluated", "examined"),
+    *("read", "page", "demonstrated", "evaluated", "begun", "examined"),
 )
 def test_every_key_and_option_has_gone_through_a_run(table: Table) -> None:
     for entry, runs in sorted(table.runs.items()):

@@ -6,17 +6,20 @@ import io
 import itertools
 import json
 import re
+import shutil
 import textwrap
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import typer.main
 import yaml
 from judging import MINUTE, rows
 from rich.console import Console
 from typer.testing import CliRunner
 
+from aomg.cli import app
 from aomg.monitor import command
 from aomg.monitor.alert import Alert, FleetReport
 from aomg.monitor.alerts.judge import Judge
@@ -26,12 +29,14 @@ from aomg.monitor.config.options import ALLOWED
 from aomg.monitor.config.reader import load
 from aomg.monitor.config.schema import NEEDED, Section, keys_of
 from aomg.monitor.config.source import KINDS
+from aomg.monitor.draft.draft import Settings
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.registry import RECEIVERS, RULES, SINKS
 from aomg.monitor.rules.builder import build, check_rules
 from aomg.monitor.rules.intervals import CERTAIN, POSSIBLE, Interval, Truth, compare
 from aomg.monitor.rules.language import constant, parse
 from aomg.monitor.rules.templates import FIELDS, FLEET_FIELDS
+from aomg.terminal import Terminal
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("monitor", "rules", "operations")}
@@ -193,6 +198,14 @@ def test_every_option_that_is_allowed_is_listed_and_no_other():
     assert sorted(set(listed)) == sorted({name for names in ALLOWED.values() for name in names})
 
 
+def test_every_option_of_init_is_explained_and_no_other():
+    (table,) = tables(section("operations", "A first configuration"))
+    listed = [name for row in table for name in re.findall(r"`(--[a-z-]+)`", row[0])]
+    command_ = typer.main.get_command(app).commands["init"]
+    known = [name for option in command_.params for name in (*option.opts, *option.secondary_opts)]
+    assert sorted(listed) == sorted(name for name in known if name.startswith("--"))
+
+
 def test_the_errors_that_are_explained_exist():
     code = "\n".join(file.read_text() for file in sorted((ROOT / "src/aomg/monitor").rglob("*.py")))
     (table,) = tables(section("operations", "When it stops"))
@@ -313,14 +326,13 @@ def test_of_40_machines_four_are_a_crisis_and_one_is_missed(violating, silent, f
 
 
 def test_exit_codes_are_as_the_table_says(tmp_path):
-    from aomg.cli import app
-
     def code(*words: str) -> int:
         return CliRunner().invoke(app, list(words)).exit_code
 
     table = tables(section("rules", "Exit codes"))[0]
     assert [row[0] for row in table] == ["0", "1", "2"]
     (tmp_path / "telemetry").mkdir()
+    (tmp_path / "telemetry" / "requests-1.csv").write_text("ts,service,latency_ms\n")
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text(guide_configuration())
     bad.write_text("source: {}\n")
@@ -346,6 +358,7 @@ def shown(begin: str) -> str:
 def test_the_guide_shows_what_check_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("telemetry").mkdir()
+    Path("telemetry/requests-1.csv").write_text("ts,service,latency_ms\n")
     file = Path("aomg.yaml")
     file.write_text(guide_configuration())
     output = io.StringIO()
@@ -386,6 +399,17 @@ def guide(spark, tmp_path_factory) -> SimpleNamespace:
     with contextlib.chdir(tmp_path_factory.mktemp("guide")):
         make_csv, make_bad_rows = blocks("monitor", "python")
         exec(make_csv, {})
+        drafting = io.StringIO()
+        command.init(Terminal(file=drafting, width=80), "telemetry/", Path("aomg.yaml"), Settings())
+        command.check(Terminal(file=io.StringIO()), Path("aomg.yaml"))
+        drafted = load(Path("aomg.yaml"))
+        of_draft = command.Changes()
+        monitor = Monitor(drafted, Console(file=io.StringIO()), [of_draft], spark, once=True)
+        monitor.run()
+        accounts_of_draft = monitor.accounts()["latency"]
+        for name in ("state", "results", "quarantine"):
+            shutil.rmtree(name, ignore_errors=True)
+        Path("alerts.jsonl").unlink(missing_ok=True)
         Path("aomg.yaml").write_text(guide_configuration())
         changes, accounts = run()
         viewed = output.getvalue()
@@ -396,6 +420,8 @@ def guide(spark, tmp_path_factory) -> SimpleNamespace:
         exec(make_bad_rows, {})
         again, accounts_after = run()
         return SimpleNamespace(
+            drafting=drafting.getvalue(),
+            of_draft=(accounts_of_draft, of_draft.rows),
             csv=first,
             changes=changes,
             accounts=accounts,
@@ -410,6 +436,17 @@ def guide(spark, tmp_path_factory) -> SimpleNamespace:
 
 
 on_spark = pytest.mark.xdist_group("spark")
+
+
+@on_spark
+def test_what_init_writes_runs_as_it_is_and_says_what_the_guide_shows(guide):
+    def plain(text):
+        return [line.rstrip() for line in text.strip("\n").splitlines()]
+
+    assert plain(guide.drafting) == plain(shown("$ aomg init telemetry/\n"))
+    accounts, rows = guide.of_draft
+    assert accounts.came == 27_000 and accounts.refused == accounts.late == 0
+    assert rows == 3 * 29, "three services, each minute but the last"
 
 
 @on_spark

@@ -1,4 +1,4 @@
-"""Implements `aomg run`, `check`, `query`, `compact`, `fsck` and `demo`."""
+"""Implements `aomg init`, `run`, `check`, `query`, `compact`, `fsck` and `demo`."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import track
@@ -22,14 +22,38 @@ from aomg.monitor.config.reader import EXAMPLE, load
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.run.check import inspect
 from aomg.monitor.run.progress import Progress
+from aomg.monitor.source.header import with_header
 from aomg.terminal import Terminal
+
+if TYPE_CHECKING:
+    from aomg.monitor.draft.draft import Settings
 
 MOST_ALERTS = 10_000  # in the summary of --json; a kilobyte each
 
 
+def init(console: Console, data: str, file: Path, settings: "Settings", force: bool = False) -> None:
+    """Write a configuration for some data, and print what was guessed. Raises ConfigError, and writes nothing then."""
+    from aomg.monitor.draft.draft import draft_of
+    from aomg.monitor.draft.file import refuse_existing, write
+    from aomg.monitor.draft.report import report
+
+    refuse_existing(file, force)
+    draft = draft_of(data, settings)
+    write(draft, file, force)
+    report(console, draft.guesses, file)
+    state = load(file).state
+    if state.exists():
+        console.print(
+            f"{state} is there from an earlier run: move it and the results away to begin anew",
+            style="yellow",
+            markup=False,
+            soft_wrap=True,
+        )
+
+
 def check(console: Console, file: Path, as_json: bool = False) -> None:
     """Print that a configuration can run here, and what it has. Raises ConfigError with all its problems."""
-    config = load(file)
+    config = with_header(load(file))
     inspect(config)
     if as_json:
         console.out(json.dumps({"ok": True, **_outline(config)}), highlight=False)

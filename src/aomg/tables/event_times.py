@@ -22,6 +22,7 @@ _LISTED = 2_114_380_800_000_000  # 2037-01-01: Arrow knows the changes of clocks
 _RULES = 4_102_444_800_000_000  # 2100-01-01: from here on, all changes follow rules
 _LARGEST = (1 << 63) - 1
 _TENTHS = 9  # digits after the point of a decimal that is a time
+_NARROW = 40  # digits that leave room for those of a part
 _WIDE = 48  # digits that hold any decimal with so many
 
 
@@ -33,10 +34,13 @@ class TimeReading:
         Of numbers: how many microseconds one is.
     zone
         Of timestamps without a zone: the zone of their clock.
+    parts
+        Of numbers: how many are one `unit`; 1,000 for nanoseconds.
     """
 
     unit: int = 1
     zone: str = "UTC"
+    parts: int = 1
 
     def microseconds(self, array: pa.Array) -> pa.Array:
         """Microseconds since 1970, as integers; null where that is no time."""
@@ -45,37 +49,47 @@ class TimeReading:
             micros = array.view(pa.int64())
             return micros if kind.tz is not None or self.zone == "UTC" else _of_clock(micros, self.zone)
         if pa.types.is_floating(kind):
-            return _of_reals(array, self.unit)
+            return _of_reals(array, self.unit, self.parts)
         if pa.types.is_decimal(kind):
-            return _of_decimals(array, self.unit)
-        return _of_integers(array.cast(pa.int64()), self.unit)
+            return _of_decimals(array, self.unit, self.parts)
+        return _of_integers(array.cast(pa.int64()), self.unit, self.parts)
 
 
-def _of_integers(array: pa.Array, unit: int) -> pa.Array:
-    if unit == 1:
-        return array
+def _of_integers(array: pa.Array, unit: int, parts: int) -> pa.Array:
+    """Integers; parts of a microsecond are rounded down."""
     numbers = _filled(array)
+    if parts > 1:
+        numbers = numbers // parts
+    elif unit == 1:
+        return array
     fits = (numbers >= -((1 << 63) // unit)) & (numbers <= _LARGEST // unit)
     return _where(fits, np.where(fits, numbers, 0) * unit, array)
 
 
-def _of_reals(array: pa.Array, unit: int) -> pa.Array:
+def _of_reals(array: pa.Array, unit: int, parts: int) -> pa.Array:
     """Doubles, rounded to whole microseconds; 2^63 becomes the largest integer, as in Java."""
     with np.errstate(over="ignore", invalid="ignore"):
-        micros = np.rint(_filled(array).astype(np.float64) * float(unit))
+        micros = np.rint(_filled(array).astype(np.float64) * float(unit) / parts)
     fits = np.abs(micros) <= 2.0**63
     largest = micros == 2.0**63
     whole = np.where(fits & ~largest, micros, 0.0).astype(np.int64)
     return _where(fits, np.where(largest, _LARGEST, whole), array)
 
 
-def _of_decimals(array: pa.Array, unit: int) -> pa.Array:
-    """Decimals: first rounded to nine digits after the point, then to whole microseconds, half away from zero."""
+def _of_decimals(array: pa.Array, unit: int, parts: int) -> pa.Array:
+    """Decimals: first rounded to nine digits after the point, then to whole microseconds, half away from zero.
+
+    Parts of a microsecond are rounded down.
+    """
     wide = pa.decimal256(_WIDE, max(array.type.scale, _TENTHS))
     real = pc.round(array.cast(pa.decimal256(_WIDE, array.type.scale)).cast(wide), _TENTHS, "half_towards_infinity")
     real = real.cast(pa.decimal256(_WIDE, _TENTHS))
     real = _limited(real, Decimal(10) ** 20 - Decimal(10) ** -_TENTHS)
-    micros = pc.round(pc.multiply(real, pa.scalar(unit, pa.decimal256(7, 0))), 0, "half_towards_infinity")
+    if parts > 1:
+        part = pa.scalar(Decimal(1) / parts, pa.decimal256(4, 3))
+        micros = pc.round(pc.multiply(real.cast(pa.decimal256(_NARROW, _TENTHS)), part), 0, "down")
+    else:
+        micros = pc.round(pc.multiply(real, pa.scalar(unit, pa.decimal256(7, 0))), 0, "half_towards_infinity")
     fits = pc.and_(
         pc.less_equal(micros, pa.scalar(Decimal(_LARGEST), micros.type)),
         pc.greater_equal(micros, pa.scalar(Decimal(-_LARGEST - 1), micros.type)),

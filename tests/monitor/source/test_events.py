@@ -15,6 +15,7 @@ from aomg.monitor.config.model import Config
 from aomg.monitor.config.reader import load
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.source.events import Events, events_of
+from aomg.monitor.source.header import with_header
 from aomg.monitor.source.long_lines import LongLines
 from aomg.spark.intake import quoted
 from aomg.spark.refused import MOST_SAMPLES, SCHEMA, RefusedSamples
@@ -243,6 +244,35 @@ def test_with_quoted_line_breaks_the_limit_holds_for_each_column(spark: SparkSes
     source = f"csv: {folder}, columns: {COLUMNS}, longest_line: 400, options: {{multiLine: true}}"
     with pytest.raises(PySparkException, match=r"a\.csv|exceeds the maximum number of characters"):
         typed_rows(spark, events_of(spark, config(tmp_path, source)), tmp_path)
+
+
+def test_csv_is_read_as_in_rfc_4180_from_a_header_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """A byte order mark, CR LF, doubled quotes, blank lines, and a first column without a name, as of pandas."""
+    whole = "9007199254740993"
+    lines = [
+        ",ts,host,rtt_us",
+        '0,2026-03-01T12:00:00Z,"say ""hi"", all",1.5',
+        '1,2026-03-01T12:00:00Z,"""",2',
+        '2,2026-03-01T12:00:00Z,back\\slash,"3"',
+        f"3,2026-03-01T12:00:00Z,007,{whole}",
+        "",
+        "",
+    ]
+    folder = written(tmp_path, "a.csv", "")
+    (tmp_path / "in" / "a.csv").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
+    configuration = with_header(config(tmp_path, f"csv: {folder}a.csv, options: {{header: true}}"))  # a file, no folder
+    (tmp_path / "in" / "other.csv").write_text("not,read\n")
+    events = events_of(spark, configuration)
+    read = [(row["host"], row["rtt_us"]) for row in typed_rows(spark, events, tmp_path)]
+    assert read == [('say "hi", all', 1.5), ('"', 2.0), ("back\\slash", 3.0), ("007", None)]
+    (refused,) = refused_rows(spark, events, tmp_path)
+    assert refused["reason"] == "a double would round rtt_us; list the columns, with long" and whole in refused["text"]
+
+
+def test_csv_with_its_own_quoting_is_read_as_before(spark: SparkSession, tmp_path: Path) -> None:
+    folder = written(tmp_path, "a.csv", "2026-03-01T12:00:00Z,'it\\'s',1,1\n")
+    configuration = config(tmp_path, f'csv: {folder}, columns: {COLUMNS}, options: {{quote: "\'"}}')
+    assert [row["host"] for row in typed_rows(spark, events_of(spark, configuration), tmp_path)] == ["it's"]
 
 
 @pytest.mark.parametrize("codec", ["deflate", "snappy", "lz4"])

@@ -15,7 +15,7 @@ from aomg.monitor.config.reader import load
 from aomg.monitor.errors import ConfigError
 from aomg.monitor.run.check import inspect
 from aomg.monitor.source.columns import _reads
-from aomg.monitor.source.files import glob_pattern, source_files
+from aomg.monitor.source.files import glob_pattern, source_files, spark_path
 
 pytestmark = pytest.mark.xdist_group("monitor on spark")
 
@@ -143,13 +143,26 @@ def test_what_days_are_called_is_a_column(tmp_path: Path) -> None:
     inspect(config)
 
 
+def test_a_file_may_be_the_whole_source(tmp_path: Path) -> None:
+    file = tmp_path / "in.d" / "a,b.csv"
+    file.parent.mkdir()
+    file.write_text("x")
+    assert source_files(file, {}).files == (file,)
+    assert spark_path(file) == str(file.with_name("[a],b.csv")) and spark_path(file.parent) == str(file.parent)
+    file.write_text("")
+    assert source_files(file, {}).files == ()
+    hidden = file.rename(file.with_name("_a.csv"))
+    with pytest.raises(ConfigError, match="Spark skips files whose names begin with"):
+        source_files(hidden, {})
+
+
 @pytest.mark.parametrize(
     ("columns", "message", "remedy"),
     [
         ({"rtt_us": pa.array([1.5])}, "", None),
         ({"rtt_us": pa.array([1.5])}, COLUMNS.replace("ts: string", "ts: timestamp"), "as long; use double"),
         ({"ts": pa.array([0], pa.timestamp("ns"))}, "", None),
-        ({"ts": pa.array([0])}, "", "time_format: epoch_s, epoch_ms or epoch_us"),
+        ({"ts": pa.array([0])}, "", "time_format: epoch_s, epoch_ms, epoch_us or epoch_ns"),
         ({"ts": pa.array([True])}, "", "has the type bool, which is not a time"),
         ({"rtt_us": pa.array([1], pa.int32())}, COLUMNS.replace("ts: string", "ts: timestamp"), None),
     ],

@@ -87,7 +87,7 @@ def test_a_file_of_several_compressed_parts_is_read_to_its_end(tmp_path, suffix,
 
 def test_a_small_file_is_not_opened(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_bytes(b"x" * 100)
-    monkeypatch.setattr(module, "_opened", lambda file: pytest.fail("it was opened"))
+    monkeypatch.setattr(module, "opened", lambda file: pytest.fail("it was opened"))
     assert list(long_lines(tmp_path / "a.csv", 100)) == []
 
 

@@ -176,6 +176,9 @@ TIMES_OF_KINDS = [
     ("epoch_s", pa.array([1.5, 1e30, None, 1.7723664e9], pa.float32())),
     ("epoch_us", pa.array([1, -1, None], pa.int8())),
     ("epoch_us", TIMES["epoch_s"]),
+    ("epoch_ns", pa.array([1_772_366_400_123_456_789, -1, -1000, 2**63 - 1, -(2**63), None])),
+    ("epoch_ns", pa.array([1.5, 1499.9, -500.0, 1.7723664e18, NAN, INFINITE, 1e300])),
+    ("epoch_ns", pa.array([*map(Decimal, DECIMALS), Decimal(1500), None], pa.decimal128(38, 12))),
 ]
 
 
@@ -184,8 +187,9 @@ def test_numbers_mean_the_times_that_they_mean_to_spark(spark: SparkSession, for
     times = spark.createDataFrame(pa.table({"ts": numbers}))
     source = SourceConfig("parquet", 1, "ts", time_format=form)
     expected = times.select(f.unix_micros(time_of_event(times, source)).alias("us")).toArrow()["us"].to_pylist()
-    unit = {"epoch_s": 1_000_000, "epoch_ms": 1_000, "epoch_us": 1}[form]
-    assert TimeReading(unit).microseconds(numbers).to_pylist() == expected
+    unit = {"epoch_s": 1_000_000, "epoch_ms": 1_000, "epoch_us": 1, "epoch_ns": 1}[form]
+    parts = 1_000 if form == "epoch_ns" else 1
+    assert TimeReading(unit, parts=parts).microseconds(numbers).to_pylist() == expected
 
 
 @pytest.mark.parametrize(

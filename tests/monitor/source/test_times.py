@@ -97,6 +97,10 @@ def test_only_optional_sections_with_a_zone_are_left_out_of_a_pattern():
         ("epoch_ms", "double", [1714564800250.0]),
         ("epoch_s", "decimal(20, 6)", [Decimal("1714564800.25")]),
         ("epoch_us", "long", [1714564800250000]),
+        ("epoch_ns", "long", [1714564800250000000, 1714564800250000999]),
+        ("epoch_ns", "string", ["1714564800250000000", "1714564800250000999", "1714564800250000000.5"]),
+        ("epoch_ns", "double", [1714564800250000000.0]),
+        ("epoch_ns", "decimal(20, 0)", [Decimal("1714564800250000999")]),
     ],
 )
 def test_numbers_of_seconds_may_have_fractions(spark, time_format, kind, given):
@@ -106,4 +110,8 @@ def test_numbers_of_seconds_may_have_fractions(spark, time_format, kind, given):
 def test_a_number_that_tells_no_time_is_refused_and_stops_nothing(spark):
     assert read(spark, ["soon", "NaN", "9" * 18, "9" * 30, ""], "epoch_s") == [None] * 5
     assert read(spark, [float("nan"), float("inf"), 1e300], "epoch_s", "double") == [None] * 3
+    assert read(spark, ["soon", "NaN", "9" * 40, ""], "epoch_ns") == [None] * 4
+    assert read(spark, [float("nan"), float("inf")], "epoch_ns", "double") == [None] * 2
+    before = datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+    assert read(spark, [-1, -1000], "epoch_ns", "long") == [before, before]
     assert read(spark, [10**18, -5], "epoch_s", "long") == [None, datetime(1969, 12, 31, 23, 59, 55, tzinfo=UTC)]

@@ -44,12 +44,16 @@ class SourceConfig:
     """Where events come from.
 
     time_format
-        iso, epoch_s, epoch_ms, epoch_us or a Spark pattern; Parquet timestamps need none.
+        iso, epoch_s, epoch_ms, epoch_us, epoch_ns or a Spark pattern; Parquet timestamps need none.
     time_zone
         Of times that have none.
     columns
         Name -> type (string, int, long, double, boolean, timestamp), in the order of the file, with the time column.
-        Empty if Parquet files supply them.
+        Empty if the files supply them: Parquet, or CSV with a header (`source.header` then fills them in).
+    from_header
+        Whether the header of the CSV files names the columns: types then follow from what the queries do with them.
+    header
+        The names in that header, once they are known.
     files_per_batch
         Most files that a micro-batch reads.
     skip_missing_files
@@ -69,6 +73,8 @@ class SourceConfig:
     time_format: str = "iso"
     time_zone: str = "UTC"
     columns: dict[str, str] = field(default_factory=dict)
+    from_header: bool = False
+    header: tuple[str, ...] = ()
     files_per_batch: int = 100
     skip_missing_files: bool = False
     longest_line: int = 1_000_000

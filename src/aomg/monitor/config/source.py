@@ -8,6 +8,7 @@ from typing import Any
 from aomg.monitor.config.model import GenerateConfig, KafkaConfig, Options, SourceConfig
 from aomg.monitor.config.options import options
 from aomg.monitor.config.schema import Field, Parser, Section
+from aomg.monitor.config.secret import revealed
 from aomg.monitor.config.values import boolean, number, one_of, path, secret_text, table, text, whole
 from aomg.monitor.errors import ConfigError
 from aomg.suggestions import suggestion
@@ -23,7 +24,7 @@ _ELSEWHERE = {
     "str": "string",
     "bool": "boolean",
 }
-_FORMATS = ("iso", "epoch_s", "epoch_ms", "epoch_us")
+_FORMATS = ("iso", "epoch_s", "epoch_ms", "epoch_us", "epoch_ns")
 PODSETS = {"ts": "timestamp", "src_podset": "int", "dst_podset": "int", "rtt_us": "long"}
 """The columns of the generated stream. Repeats `aomg.streams.podsets`: reading a configuration loads no streams."""
 
@@ -44,10 +45,17 @@ def source(field: Field) -> SourceConfig:
     settings: dict[str, Any] = {"time": section.take("time", text)}
     settings["time_zone"] = section.take("time_zone", time_zone, "UTC")
     settings["options"] = section.take("options", options(kind), {})
+    in_files = kind == "parquet" or (kind == "csv" and has_header(settings["options"] or {}))
+    if kind == "csv" and not in_files and "columns" not in section:
+        section.report(
+            ConfigError(
+                f"{section.field.name} lacks the key 'columns'; list all columns of the file, in order, or set "
+                "options: {header: true} if the first line of each file names them"
+            )
+        )
     columns = table(_type)
-    settings["columns"] = (
-        section.take("columns", columns, {}) if kind == "parquet" else section.take("columns", columns)
-    )
+    needed = kind in ("jsonl", "kafka")
+    settings["columns"] = section.take("columns", columns) if needed else section.take("columns", columns, {})
     settings["longest_key"] = section.take("longest_key", whole(1, LONGEST_KEY), 1_024)
     if kind != "parquet":
         settings["longest_line"] = section.take("longest_line", whole(100, 1 << 30), 1_000_000)
@@ -65,16 +73,22 @@ def source(field: Field) -> SourceConfig:
     section.close(why={**elsewhere, "longest_line": "is for lines of text, which Parquet has not"})
     if kind == "kafka":
         settings["kafka"] = KafkaConfig(settings["kafka"].servers, settings["kafka"].topic, options=settings["options"])
+    settings["from_header"] = kind == "csv" and not settings["columns"]
     _add_time(section, kind, settings)
     return SourceConfig(kind, line, **settings)
+
+
+def has_header(options: Options) -> bool:
+    """Whether the first line of each CSV file names its columns."""
+    return any(name.lower() == "header" and text.lower() == "true" for name, text in revealed(options).items())
 
 
 def _folder(field: Field) -> Path:
     folder = path(field)
     if re.search(r"[*?\[\]{}\\]", str(folder)):
         field.refuse(
-            "has a character that Spark treats as a pattern (* ? [ ] { } \\); name a folder, and choose files in it "
-            "with options: {pathGlobFilter: '*.csv'}"
+            "has a character that Spark treats as a pattern (* ? [ ] { } \\); rename it, or name a folder, and choose "
+            "files in it with options: {pathGlobFilter: '*.csv'}"
         )
     return folder
 
@@ -89,7 +103,7 @@ def _type(field: Field) -> str:
 def _add_time(section: Section, kind: str, settings: dict[str, Any]) -> None:
     """Add the time to the columns if it is not listed. In CSV, where columns go by position, it must be."""
     time, columns = settings["time"], settings["columns"]
-    if time in columns or (not columns and kind == "parquet"):
+    if time in columns or (not columns and kind in ("parquet", "csv")):
         return
     if kind == "csv":
         raise ConfigError(

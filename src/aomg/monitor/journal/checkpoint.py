@@ -149,6 +149,11 @@ class SourceReader:
         return read
 
 
+def has_begun(checkpoint: Path) -> bool:
+    """Whether Spark has recorded what to read: a micro-batch, or the files of the first one."""
+    return any(checkpoint.glob("offsets/[0-9]*")) or any(checkpoint.glob("sources/*/[0-9]*"))
+
+
 def _look_up(listed: Mapping[str, Any], files: dict[str, SourceFile], missing: list[str]) -> None:
     """Sort a listed file in: one that is there, or one that is missing. Files elsewhere are taken as they are."""
     path = _path_of(listed)

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from aomg.errors import StateError
+from aomg.monitor.journal.checkpoint import has_begun
 from aomg.monitor.journal.digests import digest_of
 from aomg.monitor.journal.entry import Entry
 from aomg.monitor.journal.remedies import NEW_FOLDERS
 
 FILE = "queries.json"
 
-_OPTIONAL = ("before", "folder", "events", "units")
+_OPTIONAL = ("before", "columns", "folder", "events", "units")
 _LAYOUT = 2  # of the state: one for all queries
 
 
@@ -25,6 +26,8 @@ _LAYOUT = 2  # of the state: one for all queries
 class Record:
     """The content of the file: the kind of the source, and a text of each query.
 
+    columns
+        The names in the header of the CSV files that the state began with; empty if the configuration lists them.
     before
         What the file was, if queries were added or removed since the newest entry.
     folder
@@ -38,6 +41,7 @@ class Record:
     source: str
     queries: dict[str, str]
     before: str = ""
+    columns: tuple[str, ...] = ()
     folder: str = ""
     events: dict[str, str] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
@@ -52,6 +56,7 @@ class Record:
             str(content["source"]),
             queries,
             str(content.get("before", "")),
+            columns=tuple(map(str, content.get("columns", ()))),
             folder=str(content.get("folder", "")),
             events={str(name): str(text) for name, text in dict(content.get("events", {})).items()},
             units={str(name): str(text) for name, text in dict(content.get("units", {})).items()},
@@ -76,6 +81,17 @@ def _before(content: bytes) -> str:
     except (ValueError, KeyError, TypeError):
         return ""
     return "" if record is None else record.before
+
+
+def columns_of_state(state: Path, checkpoint: Path) -> tuple[str, ...]:
+    """The names in the header of the CSV files that a state folder began with; none if it has not begun with any."""
+    if not has_begun(checkpoint):
+        return ()
+    try:
+        stored = Record.of(json.loads((state / FILE).read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()  # the start of the monitor reports it
+    return () if stored is None else stored.columns
 
 
 def queries_digest(state: Path) -> str:

@@ -33,11 +33,10 @@ def _check_source(config: Config) -> None:
     source = config.source
     if source.path is None:
         return
-    if not source.path.is_dir():
-        fault = "is a file; name its folder" if source.path.exists() else "does not exist; create it, or fix the path"
-        raise ConfigError(f"the source folder {source.path} {fault}", source.line)
-    if not os.access(source.path, os.R_OK | os.X_OK):
-        raise ConfigError(f"the source folder {source.path} cannot be read; change its permissions", source.line)
+    if not source.path.exists():
+        raise ConfigError(f"the source folder {source.path} does not exist; create it, or fix the path", source.line)
+    if not os.access(source.path, os.R_OK | os.X_OK if source.path.is_dir() else os.R_OK):
+        raise ConfigError(f"the source {source.path} cannot be read; change its permissions", source.line)
     try:
         files = source_files(source.path, source.options)
     except ConfigError as problem:
@@ -105,7 +104,7 @@ def _time_fault(source: SourceConfig, type_: str) -> str | None:
     """Why a column of Parquet files cannot be the event time; None if it can."""
     numbers = type_ == "number" or is_wide(type_)
     if numbers and not source.time_format.startswith("epoch"):
-        return f"column {source.time!r} has numbers; set time_format: epoch_s, epoch_ms or epoch_us"
+        return f"column {source.time!r} has numbers; set time_format: epoch_s, epoch_ms, epoch_us or epoch_ns"
     if not numbers and type_ not in ("time", "string", ""):
         return f"column {source.time!r} has the type {type_}, which is not a time; choose another column"
     return None

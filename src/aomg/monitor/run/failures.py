@@ -288,7 +288,7 @@ def _source_file(causes: Sequence[Cause], config: Config) -> str | None:
     if not named:
         return None
     path = named[0]
-    if path == source:
+    if path == source and not source.is_file():
         if source.is_dir():
             return None
         return f"the source folder {source} does not exist any more; create it and {_AGAIN}"

@@ -33,6 +33,7 @@ from aomg.monitor.run.spark_log import append, errors_to, log_of, silence_accumu
 from aomg.monitor.run.state_owner import claim_state
 from aomg.monitor.source.events import folder_of, has_lines
 from aomg.monitor.source.generator import Generator
+from aomg.monitor.source.header import with_header
 from aomg.monitor.source.long_lines import LongLines
 from aomg.spark import Accounts, named_accounts, session
 from aomg.streams import podsets
@@ -71,6 +72,7 @@ class Monitor:
     def run(self) -> None:
         """Run to the end. Raises ConfigError before anything is started, RunError if it had to stop."""
         with self._explained():
+            self.config = with_header(self.config)
             inspect(self.config)
             self.config.state.mkdir(parents=True, exist_ok=True)
             busy = f"another monitor uses the state folder {self.config.state}; stop it, or configure another folder"

@@ -18,6 +18,7 @@ from aomg.errors import StateError
 from aomg.monitor.atomic_files import put
 from aomg.monitor.config.model import Config, QueryConfig
 from aomg.monitor.errors import ConfigError
+from aomg.monitor.journal.checkpoint import has_begun
 from aomg.monitor.journal.entry import Entry
 from aomg.monitor.journal.journal import all_entries, newest_entry
 from aomg.monitor.journal.queries import FILE, Record, refuse_edited
@@ -45,11 +46,12 @@ def claim_state(config: Config) -> Config:
     current = Record(
         config.source.kind,
         {name: _text(query) for name, query in config.queries.items()},
+        columns=config.source.header,
         folder="" if folder is None else str(folder),
         events=_events(config, set(config.queries)),
         units={name: query.unit or "" for name, query in config.queries.items()},
     )
-    if not _begun(config):
+    if not has_begun(checkpoint_of(config)):
         put(file, current.to_bytes())
         return config
     last = newest_entry(config.state)
@@ -151,12 +153,6 @@ def _events(config: Config, queries: Set[str]) -> dict[str, str]:
     columns = sorted({column for query in used for column in (query.value, query.weight, *query.by.values()) if column})
     types = {f"type of {column}": source.columns[column] for column in columns if column in source.columns}
     return {**names, **types}
-
-
-def _begun(config: Config) -> bool:
-    """Whether Spark has recorded what to read: a micro-batch, or the files of the first one."""
-    checkpoint = checkpoint_of(config)
-    return any(checkpoint.glob("offsets/[0-9]*")) or any(checkpoint.glob("sources/*/[0-9]*"))
 
 
 def _text(query: QueryConfig) -> str:

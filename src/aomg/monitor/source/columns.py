@@ -1,11 +1,8 @@
 """Reads the columns of a source's files, and checks that Spark can read them as configured."""
 
-import bz2
 import csv
-import gzip
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,13 +10,15 @@ import pyarrow.parquet as pq
 from aomg.monitor.config.model import SourceConfig
 from aomg.monitor.config.secret import revealed
 from aomg.monitor.errors import ConfigError
+from aomg.monitor.source.plain_bytes import HADOOP_CODECS, opened
 from aomg.value_types import MOST_DIGITS
 
 MOST_FOOTERS = 200
 MOST_HEADS = 50
 _LONGEST_HEAD = 1 << 20
 _CHUNK = 1 << 16
-_NOT_READ_HERE = (".zst", ".lz4", ".snappy", ".deflate", ".xz")
+_MOST_ROWS = 2_000
+_NOT_READ_HERE = (*HADOOP_CODECS, ".xz")
 
 
 def parquet_columns(source: SourceConfig, files: Sequence[Path]) -> dict[str, str]:
@@ -112,22 +111,28 @@ def _word(kind: pa.DataType) -> str:
 
 
 def check_heads(source: SourceConfig, files: Sequence[Path], folder_columns: Sequence[str] = ()) -> None:
-    """Compare the first lines of CSV files with the configured columns, except those of `folder_columns`.
+    """Compare the first lines of CSV files with the columns, except those of `folder_columns`.
 
-    Raises ConfigError if they differ, or if a first line names the columns and would be read as a row.
+    Raises ConfigError if they differ, if a first line names the columns and would be read as a row, and if quoted
+    fields have line breaks, which are not read.
     """
-    options = {name.lower(): value for name, value in revealed(source.options).items()}
+    options = _by_name(source)
     names = [name for name in source.columns if name not in folder_columns]
     for file in files[:MOST_HEADS]:
-        head = _head(file, options)
+        head = head_of(source, file)
         if not head:
             continue
-        alike = [name.strip().lower() for name in head] == [name.lower() for name in names]
+        alike = [name.strip().lower() for name in head] == [name.strip().lower() for name in names]
         if options.get("header", "false").lower() == "true":
             if not alike:
+                known = "but the first file had" if source.from_header else "but source.columns has"
+                remedy = (
+                    "move it away, or use a new state folder and new folders for the sinks"
+                    if source.from_header
+                    else "list all of them, in the order of the file"
+                )
                 raise ConfigError(
-                    f"{file} has the columns {', '.join(head)[:500]}, but source.columns has "
-                    f"{', '.join(names)}; list all of them, in the order of the file",
+                    f"{file} has the columns {', '.join(head)[:500]}, {known} {', '.join(names)}; {remedy}",
                     source.line,
                 )
         elif alike:
@@ -135,32 +140,94 @@ def check_heads(source: SourceConfig, files: Sequence[Path], folder_columns: Seq
                 f"the first line of {file} is a header, which would be refused as a row; set options: {{header: true}}",
                 source.line,
             )
+        if "multiline" not in options and _has_line_breaks(file, options, len(names)):
+            raise ConfigError(
+                f"{file} has line breaks inside quotes; set options: {{multiLine: true}} to read them, or "
+                "{multiLine: false} to refuse such rows",
+                source.line,
+            )
 
 
-def _head(file: Path, options: dict[str, str]) -> list[str] | None:
-    """The fields of the first line; None if it cannot be read without Spark."""
-    encoding = options.get("encoding", "utf-8").lower()
-    separator, quote = options.get("sep", ",").replace("\\t", "\t"), options.get("quote", '"')
-    if file.suffix in _NOT_READ_HERE or "16" in encoding or "32" in encoding or len(separator) != 1 or len(quote) != 1:
-        return None
-    opened: Callable[[Path, str], Any] = {".gz": gzip.open, ".bz2": bz2.open}.get(file.suffix, Path.open)  # type: ignore[assignment]
-    try:
-        with opened(file, "rb") as raw:
-            for line in _lines(raw, options.get("linesep", "\n").encode(encoding)):
-                text = line.decode(encoding).lstrip("\ufeff").rstrip("\r\n")
-                if text.strip() and not (options.get("comment") and text.startswith(options["comment"])):
-                    return next(csv.reader([text], delimiter=separator, quotechar=quote))
-    except (OSError, EOFError, ValueError, LookupError, csv.Error):
-        return None
+def head_of(source: SourceConfig, file: Path) -> list[str] | None:
+    """The fields of the first line of a CSV file; None if it is empty, or cannot be read without Spark."""
+    options = _by_name(source)
+    trims = options.get("ignoreleadingwhitespace", "false"), options.get("ignoretrailingwhitespace", "false")
+    leading, trailing = (text.lower() == "true" for text in trims)
+    for row, _ in _rows(file, options):
+        row = [name.lstrip() for name in row] if leading else row
+        return [name.rstrip() for name in row] if trailing else row
     return None
 
 
-def _lines(raw: Any, separator: bytes) -> Iterator[bytes]:
-    """The lines of a file, which end in a separator of any length; up to the longest head."""
-    line = b""
-    while more := raw.read(_CHUNK):
-        *lines, line = (line + more).split(separator)
+def _has_line_breaks(file: Path, options: dict[str, str], fields: int) -> bool:
+    """Whether a row in the first part of a file has as many fields as it must, and a line break in one of them.
+
+    So an opening quote that is never closed does not count.
+    """
+    for number, (row, lines) in enumerate(_rows(file, options)):
+        if lines > 1 and len(row) == fields:
+            return True
+        if number >= _MOST_ROWS:
+            break
+    return False
+
+
+def _by_name(source: SourceConfig) -> dict[str, str]:
+    return {name.lower(): value for name, value in revealed(source.options).items()}
+
+
+def _rows(file: Path, options: dict[str, str]) -> Iterator[tuple[list[str], int]]:
+    """The first rows of a CSV file, each with the number of its lines; none if it cannot be read without Spark."""
+    encoding = options.get("encoding", "utf-8").lower()
+    separator, quote = options.get("sep", ",").replace("\\t", "\t"), options.get("quote", '"')
+    escape = options.get("escape", quote)
+    if file.suffix in _NOT_READ_HERE or "16" in encoding or "32" in encoding:
+        return
+    if len(separator) != 1 or len(quote) != 1 or len(escape) > 1:
+        return
+    try:
+        with opened(file) as read:
+            separator_of_lines = options["linesep"].encode(encoding) if "linesep" in options else None
+            lines = _texts(_lines(read, separator_of_lines), encoding, options)
+            doubled = escape in (quote, "")
+            rows = csv.reader(
+                lines,
+                delimiter=separator,
+                quotechar=quote,
+                doublequote=doubled,
+                escapechar=None if doubled else escape,
+            )
+            before = 0
+            for row in rows:
+                yield row, rows.line_num - before
+                before = rows.line_num
+    except (OSError, EOFError, ValueError, LookupError, csv.Error, pa.ArrowException):
+        return
+
+
+def _texts(lines: Iterator[bytes], encoding: str, options: dict[str, str]) -> Iterator[str]:
+    """The lines that are not empty and no comments, with a line ending that Python's reader knows."""
+    for number, line in enumerate(lines):
+        text = line.decode(encoding)
+        text = (text.removeprefix("\ufeff") if number == 0 else text).rstrip("\r\n")
+        if text.strip() and not (options.get("comment") and text.startswith(options["comment"])):
+            yield text + "\n"
+
+
+def _lines(read: Callable[[int], bytes], separator: bytes | None) -> Iterator[bytes]:
+    """The lines of the first part of a file. They end in a separator of any length; None: in LF, CR or CR LF."""
+    line, size = b"", 0
+    while more := read(_CHUNK):
+        line += more
+        if separator is None:
+            *lines, line = line.splitlines(keepends=True)
+            if line.endswith(b"\n"):
+                lines.append(line)
+                line = b""
+        else:
+            *lines, line = line.split(separator)
         yield from lines
-        if len(line) > _LONGEST_HEAD:
+        size += len(more)
+        if size > _LONGEST_HEAD:
             return
     yield line

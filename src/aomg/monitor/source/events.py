@@ -21,6 +21,7 @@ from pyspark.sql import types as t
 from aomg.monitor.config.model import Config, KafkaConfig, QueryConfig, SourceConfig
 from aomg.monitor.config.secret import revealed
 from aomg.monitor.source import reasons as why
+from aomg.monitor.source.files import spark_path
 from aomg.monitor.source.long_lines import MAX_LENGTH, reason_of
 from aomg.monitor.source.parquet import counted_files, faults_of
 from aomg.monitor.source.times import time_of_event
@@ -48,6 +49,9 @@ _NAMES = {
     "timestamp": "a time",
 }
 _CORRUPT, _FILE, _LONG, _REFUSED, _UNREADABLE = "__corrupt", "__file", "__long", "__refused", "__unreadable_"
+_UNNAMED = "__unnamed"
+_QUOTING = frozenset(("quote", "escape", "chartoescapequoteescaping"))
+"""Options of CSV that say how quotes are written."""
 _OWN = (_CORRUPT, _FILE, _LONG)
 _HEAD = 1_000  # bytes of a message that is too long
 _REPLACEMENT = "\ufffd"
@@ -129,7 +133,8 @@ def _reader(spark: SparkSession, config: Config) -> DataFrame:
         return _kafka(spark, source, source.kafka)
     reader = spark.readStream.options(**revealed(source.options))
     reader = reader.option("maxFilesPerTrigger", source.files_per_batch)
-    folder = str(folder_of(config))
+    path = folder_of(config)
+    folder = "" if path is None else spark_path(path)
     if source.kind == "csv":
         # everything as text: an unreadable number then differs from a missing one
         fields = [t.StructField(name, t.StringType()) for name in source.columns]
@@ -139,7 +144,12 @@ def _reader(spark: SparkSession, config: Config) -> DataFrame:
             reader = reader.option(MAX_LENGTH, source.longest_line + 1)
         elif "maxcharspercolumn" not in {name.lower() for name in source.options}:
             reader = reader.option("maxCharsPerColumn", source.longest_line)
+        if not _QUOTING.intersection(name.lower() for name in source.options):
+            reader = reader.option("escape", '"')  # as in RFC 4180: a quote inside quotes is doubled
         rows = reader.option("enforceSchema", False).csv(folder)  # a header in another order is an error
+        if "" in source.columns:  # pandas writes its index without a name, which Spark cannot select
+            place = _file_path()
+            return rows.select("*", place).toDF(*(name or _UNNAMED for name in rows.columns), _FILE)
     else:
         # as lines: Spark's JSON reader turns an empty list into no row, and a longer one into several
         lines = reader.option(MAX_LENGTH, source.longest_line + 1).text(folder).where(f.trim("value") != "")
@@ -211,6 +221,13 @@ def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[st
                 unreadable[name] = _is_garbled(raw_value, source), why.no_text(name, _encoding(source))
         elif is_text:
             unreadable[name] = raw_value.isNotNull() & typed.isNull(), f"{name} is not {_NAMES[source.columns[name]]}"
+    rounded = {
+        name: _is_rounded(quoted(name))
+        for name, kind in source.columns.items()
+        if source.from_header and kind == "double"
+    }
+    for name, is_rounded in rounded.items():
+        columns[name] = f.when(~is_rounded, columns[name])
     time = time_of_event(raw, source)
     columns[source.time] = f.when(whole, time)
     values = sorted({query.value for query in config.queries.values()})
@@ -226,6 +243,10 @@ def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[st
         (time.isNull(), why.UNREADABLE_TIME),
         *unreadable.values(),
         *(
+            (is_rounded, f"a double would round {name}; list the columns, with long")
+            for name, is_rounded in rounded.items()
+        ),
+        *(
             (_is_long(key, source.longest_key), why.long_key(query, source.longest_key))
             for query, key in keys.items()
             if key
@@ -237,6 +258,12 @@ def _columns(raw: DataFrame, config: Config) -> tuple[dict[str, Column], dict[st
         ),
     ]
     return columns, {name: bad for name, (bad, _) in unreadable.items()}, faults
+
+
+def _is_rounded(text: Column) -> Column:
+    """Whether a text is a whole number that a double would round."""
+    whole = text.try_cast("long")
+    return f.coalesce(whole.cast("double").try_cast("long") != whole, f.lit(False))
 
 
 def _encoding(source: SourceConfig) -> str:

@@ -26,10 +26,12 @@ class SourceFiles:
 
 
 def source_files(folder: Path, options: Mapping[str, str | Secret]) -> SourceFiles:
-    """List the files that Spark will read. Raises ConfigError for those that it would refuse or silently skip.
+    """List the files that Spark will read in a folder; a file is the whole source.
 
-    Lists 20,000 files at most.
+    Raises ConfigError for files that Spark would refuse or silently skip. Lists 20,000 files at most.
     """
+    if not folder.is_dir():
+        return SourceFiles(_alone(folder))
     by_name = {name.lower(): value for name, value in revealed(options).items()}
     wanted = glob_pattern(by_name["pathglobfilter"]) if "pathglobfilter" in by_name else None
     visible = [file for _, file in zip(range(MOST_FILES), _visible(folder), strict=False)]
@@ -53,6 +55,26 @@ def source_files(folder: Path, options: Mapping[str, str | Secret]) -> SourceFil
                 "move it into one of them, or set options: {recursiveFileLookup: true}"
             )
     return SourceFiles(tuple(files), columns_of[first])
+
+
+def _alone(file: Path) -> tuple[Path, ...]:
+    if _is_hidden(file.name):
+        raise ConfigError(f"Spark skips files whose names begin with . or _, such as {file}; rename it")
+    return (file,) if file.is_file() and file.stat().st_size else ()
+
+
+def spark_path(path: Path) -> str:
+    """The path of a source for Spark. That of a file is a pattern that fits no other file.
+
+    Spark streams from no single file, and would list everything in its folder if it had to look there.
+
+    >>> spark_path(Path("/in/no-such-folder"))
+    '/in/no-such-folder'
+    """
+    if not path.is_file():
+        return str(path)
+    place = next((place for place, letter in enumerate(path.name) if letter.isalnum()), 0)
+    return str(path.parent / f"{path.name[:place]}[{path.name[place]}]{path.name[place + 1 :]}")
 
 
 def _visible(folder: Path) -> Iterator[Path]:

@@ -12,10 +12,8 @@ each of them: this takes 0.2 s for a gigabyte of plain text, and for compressed 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -24,6 +22,7 @@ from aomg.monitor.config.model import SourceConfig
 from aomg.monitor.config.secret import revealed
 from aomg.monitor.errors import RunError
 from aomg.monitor.sinks.quarantine import RefusedRow
+from aomg.monitor.source.plain_bytes import codec_of, opened
 
 MAX_LENGTH = "mapreduce.input.linerecordreader.line.maxlength"
 MOST_SAMPLES = 100
@@ -31,8 +30,6 @@ _CHUNK = 1 << 20
 _HEAD = 1_000
 _LARGEST = (1 << 31) - 2  # Hadoop counts the bytes of a line in 32 bits
 _MOST_THREADS = 8
-_ARROW_CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-_HADOOP_CODECS = (".deflate", ".lz4", ".snappy")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -108,53 +105,12 @@ def separator_of(source: SourceConfig) -> bytes | None:
     return None if separator is None else separator.encode(options.get("encoding", "utf-8"))
 
 
-def codec_of(file: Path) -> str | None:
-    """How a file is compressed, by the end of its name as in Hadoop; None if it is not."""
-    suffix = file.suffix
-    return suffix if suffix in _ARROW_CODECS or suffix in _HADOOP_CODECS else None
-
-
 def long_lines(file: Path, limit: int, separator: bytes | None = None) -> Iterator[LongLine]:
     """Find the lines of a file with more bytes than `limit`."""
     if codec_of(file) is None and file.stat().st_size <= limit:
         return
-    with _opened(file) as read:
+    with opened(file) as read:
         yield from _Scan(limit, separator).run(read)
-
-
-@contextmanager
-def _opened(file: Path) -> Iterator[Callable[[int], bytes]]:
-    """A function that reads the next bytes of a file, decompressed."""
-    codec = codec_of(file)
-    if codec is None:
-        with file.open("rb", buffering=0) as raw:
-            yield raw.read
-    elif codec in _ARROW_CODECS:
-        with pa.OSFile(str(file)) as raw, pa.CompressedInputStream(raw, _ARROW_CODECS[codec]) as stream:
-            yield stream.read
-    else:
-        with _hadoop_stream(file) as stream:
-            yield lambda size: bytes(stream.readNBytes(size))
-
-
-@contextmanager
-def _hadoop_stream(file: Path) -> Iterator[Any]:
-    """A Java stream of a file that only Hadoop can decompress."""
-    from py4j.protocol import Py4JError
-    from pyspark.sql import SparkSession
-
-    spark: Any = SparkSession.active()
-    hadoop = spark.sparkContext._jvm.org.apache.hadoop
-    configuration = spark.sparkContext._jsc.hadoopConfiguration()
-    path = hadoop.fs.Path(file.as_uri())
-    codec = hadoop.io.compress.CompressionCodecFactory(configuration).getCodec(path)
-    stream = codec.createInputStream(path.getFileSystem(configuration).open(path))
-    try:
-        yield stream
-    except Py4JError as error:
-        raise OSError(f"{file} cannot be decompressed") from error
-    finally:
-        stream.close()
 
 
 class _Scan:

@@ -8,7 +8,7 @@ from pyspark.sql import types as t
 
 from aomg.monitor.config.model import Config, SourceConfig
 from aomg.monitor.source import reasons as why
-from aomg.monitor.source.times import MICROSECONDS
+from aomg.monitor.source.times import MICROSECONDS, NANOSECONDS
 from aomg.spark.parquet_files import ParquetFiles, arrow_schema
 from aomg.tables.event_times import TimeReading
 from aomg.tables.parquet_reader import Remedies
@@ -34,7 +34,9 @@ _REMEDIES = Remedies(
 
 def counted_files(files: ParquetFiles, rows: DataFrame, source: SourceConfig) -> ParquetFiles:
     """The files as queries count them; `rows` are their typed events, for Spark to read where workers cannot."""
-    return files.seen_as(rows, TimeReading(MICROSECONDS.get(source.time_format, 1), source.time_zone), _REMEDIES)
+    parts = 1_000 if source.time_format == NANOSECONDS else 1
+    times = TimeReading(MICROSECONDS.get(source.time_format, 1), source.time_zone, parts)
+    return files.seen_as(rows, times, _REMEDIES)
 
 
 def faults_of(files: ParquetFiles, config: Config) -> RowFaults | None:

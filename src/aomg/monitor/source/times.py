@@ -14,6 +14,8 @@ from aomg.spark.arguments import quoted
 MICROSECONDS = {"epoch_s": 1_000_000, "epoch_ms": 1_000, "epoch_us": 1}
 """How many microseconds a number is, by `time_format`."""
 
+NANOSECONDS = "epoch_ns"
+
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 _HAS_ZONE = r":\d{1,2}(\.\d*)?\s*[A-Za-z+-]"  # something follows the time of day; the end of a date is not an offset
 _ZONE_LETTERS = frozenset("VzOXxZ")
@@ -29,10 +31,12 @@ def time_of_event(raw: DataFrame, source: SourceConfig) -> Column:
         return f.to_utc_timestamp(value.cast("timestamp"), zone)  # the session's zone is UTC
     if source.time_format in MICROSECONDS:
         return f.timestamp_micros(_microseconds(value, kind, MICROSECONDS[source.time_format]))
+    if source.time_format == NANOSECONDS:
+        return f.timestamp_micros(_of_nanoseconds(value, kind))
     if not isinstance(kind, t.StringType):
         raise ConfigError(
             f"column {source.time!r} has the type {kind.simpleString()}; "
-            "set time_format: epoch_s, epoch_ms or epoch_us",
+            "set time_format: epoch_s, epoch_ms, epoch_us or epoch_ns",
             source.line,
         )
     if source.time_format == "iso":
@@ -57,6 +61,14 @@ def _microseconds(value: Column, kind: t.DataType, factor: int) -> Column:
     real = value.try_cast("decimal(29, 9)") * f.lit(factor).cast("decimal(7, 0)")
     rounded = f.round(real).try_cast("long")
     return f.coalesce(whole, rounded) if isinstance(kind, t.StringType) else rounded
+
+
+def _of_nanoseconds(value: Column, kind: t.DataType) -> Column:
+    """Microseconds of nanoseconds, rounded down as Spark does with nine digits; null if out of range."""
+    if isinstance(kind, (t.FloatType, t.DoubleType)):
+        return f.rint(value.cast("double") / f.lit(1000.0)).try_cast("long")  # floor makes 0 of NaN
+    thousand = f.lit(1000).cast("decimal(4, 0)")
+    return f.floor(value.try_cast("decimal(29, 9)") / thousand).try_cast("long")
 
 
 def without_zone(pattern: str) -> str | None:

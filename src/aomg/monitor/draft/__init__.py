@@ -1,0 +1,1 @@
+"""Looks at data and drafts a configuration for it (`aomg init`), without Spark."""

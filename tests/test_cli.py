@@ -13,9 +13,10 @@ runner = CliRunner(env={"COLUMNS": "100"})
 
 
 def test_version_is_printed():
-    result = runner.invoke(app, ["version"])
-    assert result.exit_code == 0
-    assert result.output.strip() == aomg.__version__
+    for command in ("version", "--version"):
+        result = runner.invoke(app, [command])
+        assert result.exit_code == 0
+        assert result.output.strip() == aomg.__version__
 
 
 def test_demo_shows_every_quantile_with_its_interval_and_method():

@@ -1,4 +1,7 @@
-"""Implements `aomg run`, `check`, `query`, `compact`, `fsck` and `demo`."""
+"""Implements `aomg run`, `check`, `query`, `compact`, `fsck` and `demo`.
+
+What needs PyYAML or Spark is loaded by the commands that use it: `query` and `compact` need neither.
+"""
 
 import json
 import shutil
@@ -9,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import track
@@ -17,18 +20,21 @@ from rich.progress import track
 from aomg.durations import duration_text, microseconds
 from aomg.errors import AomgError, DurationError
 from aomg.monitor.alert import Alert
-from aomg.monitor.config.model import Config
-from aomg.monitor.config.reader import EXAMPLE, load
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.run.check import inspect
-from aomg.monitor.run.progress import Progress
 from aomg.terminal import Terminal
+
+if TYPE_CHECKING:
+    from aomg.monitor.config.model import Config
+    from aomg.monitor.run.progress import Progress
 
 MOST_ALERTS = 10_000  # in the summary of --json; a kilobyte each
 
 
 def check(console: Console, file: Path, as_json: bool = False) -> None:
     """Print that a configuration can run here, and what it has. Raises ConfigError with all its problems."""
+    from aomg.monitor.config.reader import load
+    from aomg.monitor.run.check import inspect
+
     config = load(file)
     inspect(config)
     if as_json:
@@ -39,7 +45,7 @@ def check(console: Console, file: Path, as_json: bool = False) -> None:
         console.print(f"  {heading}: {', '.join(names) or 'none'}", soft_wrap=True)
 
 
-def _outline(config: Config) -> dict[str, list[str]]:
+def _outline(config: "Config") -> dict[str, list[str]]:
     return {
         "queries": list(config.queries),
         "rules": [rule.name for rule in config.rules],
@@ -127,7 +133,7 @@ class Changes:
         self.rows = self.refused = self.fired = self.resolved = self.left_out = 0
         self.alerts: deque[Alert] = deque(maxlen=most)
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: "Progress") -> None:
         """Add a micro-batch."""
         self.rows += progress.rows
         self.refused += sum(progress.refused.values())
@@ -151,6 +157,7 @@ def run(
     The summary has the newest `most_alerts` alerts; by default 10,000 for JSON, and none otherwise. Raises ConfigError
     before anything is started, and RunError or SinkError if it had to stop.
     """
+    from aomg.monitor.config.reader import load
     from aomg.monitor.run.monitor import Monitor
     from aomg.monitor.run.spark_log import log_of, messages_to
     from aomg.monitor.run.view import View
@@ -199,6 +206,8 @@ def _accounts(monitor: Any) -> dict[str, Any]:
 
 def example_in(folder: Path) -> Path:
     """Copy the example configuration into a folder, which is created. Raises ConfigError if it is not empty."""
+    from aomg.monitor.config.reader import EXAMPLE
+
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} is not empty; choose a new folder, or empty it")
     folder.mkdir(parents=True, exist_ok=True)
@@ -210,6 +219,7 @@ def demo(console: Console, example: Path) -> bool:
 
     Takes about two minutes. A run that was stopped counts as passed without false alarms.
     """
+    from aomg.monitor.config.reader import load
     from aomg.monitor.run.rehearsal import rehearsed
     from aomg.streams import podsets
 

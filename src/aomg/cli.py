@@ -13,6 +13,8 @@ import aomg
 from aomg import demo as _demo
 from aomg import doctor as _doctor
 from aomg import generator as _generate
+from aomg import warm as _warm
+from aomg.compile_notice import report_to
 from aomg.errors import AomgError
 from aomg.evaluation import command as _evaluate
 from aomg.packages import named_missing, need
@@ -94,6 +96,8 @@ _MostViewers = Annotated[
     int | None, typer.Option(min=1, help="Maximum number of open pages (default: by the limit of open files).")
 ]
 _HeaderTimeout = Annotated[str, typer.Option(metavar="10s", help="How long a client may take to send a request.")]
+_Kinds = Annotated[list[str] | None, typer.Argument(metavar="[KIND]...", help="What to compile (default: all).")]
+_Processes = Annotated[int | None, typer.Option(min=1, help="Number of processes (default: one for each core).")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 app = typer.Typer(
@@ -357,6 +361,19 @@ def _reported(failure: str, json: bool = False, extra: str = "monitor", code: in
         raise exit_with(f"{failure}: {error}", code) from None
 
 
+@app.command()
+def warm(kinds: _Kinds = None, processes: _Processes = None) -> None:
+    """Compile ahead what usual queries need, on all cores: their first results then wait for nothing.
+
+    Kinds: counted (one stream, windows counted in events), timed (one stream, event time), keyed (many keys, Spark).
+    """
+    try:
+        _warm.run(Terminal(), kinds or [], processes)
+    except AomgError as error:
+        report_error(f"cannot compile: {error}")
+        raise typer.Exit(1) from None
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(aomg.__version__)
@@ -370,6 +387,7 @@ def main(
     ] = False,
 ) -> None:
     """Sliding-window quantiles, each with an interval that always contains the exact value."""
+    report_to(report_error)
 
 
 @app.command()

@@ -21,6 +21,7 @@ from aomg.durations import duration_text, microseconds
 from aomg.errors import AomgError, DurationError
 from aomg.monitor.alert import Alert
 from aomg.monitor.errors import ConfigError
+from aomg.numbers import rounded
 from aomg.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def run(
     view.monitor = monitor
     with messages_to(log_of(config)):
         try:
-            with view, _stopped_by_signals(monitor):
+            with _compiled_meanwhile(console), view, _stopped_by_signals(monitor):
                 monitor.run()
             accounts = _accounts(monitor)
         finally:
@@ -184,7 +185,7 @@ def run(
         "stopped": monitor.stopped,
         "undelivered": monitor.undelivered,
         "accounts": accounts,
-        "alerts": [alert.to_json() for alert in changes.alerts],
+        "alerts": [_with_rounded_quantities(alert.to_json()) for alert in changes.alerts],
         "alerts_left_out": changes.left_out,
     }
     if as_json:
@@ -192,6 +193,15 @@ def run(
     else:
         _sum_up(console, summary)
     return summary
+
+
+def _with_rounded_quantities(alert: dict[str, Any]) -> dict[str, Any]:
+    """An alert for the summary: the numbers of its quantities (low, value, high) without digits that say nothing."""
+    quantities = {}
+    for name, (low, value, high) in alert["quantities"].items():
+        value, low, high = rounded(value, low, high)
+        quantities[name] = [low, value, high]
+    return {**alert, "quantities": quantities}
 
 
 def _accounts(monitor: Any) -> dict[str, Any]:
@@ -255,6 +265,24 @@ def _sum_up(console: Console, summary: dict[str, Any]) -> None:
     for receiver, waiting in summary["undelivered"].items():
         alerts = "1 alert is" if waiting == 1 else f"{waiting:,} alerts are"
         console.print(f"[yellow]{alerts} not yet delivered to {receiver}; the next start continues", soft_wrap=True)
+
+
+@contextmanager
+def _compiled_meanwhile(console: Console) -> Iterator[None]:
+    """Compile what Spark's workers need while Spark starts, if this machine has not yet."""
+    from aomg.warm import KEYED, compilations, is_warm
+
+    if is_warm(KEYED):
+        yield
+        return
+    console.print("compiling for the first run on this machine; the first windows wait for it", style="dim")
+    processes = compilations([KEYED])
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
 
 
 @contextmanager

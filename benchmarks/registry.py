@@ -44,7 +44,6 @@ AREAS = (
             "few_k": "core.few_k",
             "event_time": "core.event_time",
             "many_keys": "core.many_keys",
-            "compilation": "core.compilation",
         },
     ),
     Area(

@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/.numba-cache
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-spark spark-version bench bench-spark against revision evaluation pictures browser prometheus lint audit soak faults fresh clean
+.PHONY: help demo test package wheel test-spark spark-version bench bench-spark against revision evaluation pictures browser prometheus lint audit soak faults fresh clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -18,7 +18,7 @@ help: ## list the targets
 demo: $(INSTALLED) ## a monitor on Spark detects two incidents, in the terminal and on a web page (two minutes)
 	$(BIN)/aomg demo
 
-test: lint browser prometheus ## lint, then all tests except the soak
+test: lint package browser prometheus ## lint, then all tests except the soak
 	$(BIN)/pytest -n 3 --dist loadgroup --durations=10
 
 # The tests that run Spark, except those of every option and of the page: they are about the same Spark, and slow.
@@ -97,11 +97,26 @@ prometheus: # fetches both if there is apt-get; otherwise tests that need them a
 	$(IS_ROOT) || { echo "prometheus-alertmanager needs $(TEMPLATES): run make prometheus as root once"; exit 0; }; \
 	mkdir -p $(TEMPLATES) && cp -r $(UNPACKED)$(TEMPLATES)/. $(TEMPLATES)
 
+# Built once. The wheel is put into a folder of its own, in front of the packages of the environment: that takes seconds.
+PACKAGE := build/package
+package: $(INSTALLED) ## build wheel and sdist, and try the wheel outside of the checkout (seconds)
+	@rm -rf $(PACKAGE)
+	$(BIN)/hatchling build -d $(PACKAGE)
+	$(BIN)/pip install --quiet --no-deps --no-compile --target $(PACKAGE)/installed $(PACKAGE)/*.whl
+	AOMG=$(CURDIR)/$(PACKAGE)/installed/bin/aomg PYTHONPATH=$(CURDIR)/$(PACKAGE)/installed \
+		$(BIN)/python scripts/smoke_test.py $(CURDIR)
+
+wheel: package ## the same in a fresh environment of its own, with Spark and the page (minutes); PYTHON=python3.13
+	$(PYTHON) -m venv --clear build/wheel
+	build/wheel/bin/pip install --quiet -c constraints.txt "aomg[monitor,web] @ file://$$(echo $(CURDIR)/$(PACKAGE)/*.whl)"
+	env -u NUMBA_CACHE_DIR -u PYTHONPATH build/wheel/bin/python scripts/smoke_test.py $(CURDIR) --spark
+
 lint: $(INSTALLED) ## style, format, types and import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/hadolint Containerfile
 
 # In an environment of its own, and strict: otherwise a package that cannot be looked up counts as safe.
 audit: ## look up known vulnerabilities of the versions in constraints.txt (needs a connection to PyPI)

@@ -1,21 +1,25 @@
 import io
 import json
 import re
+import shutil
+import sys
 
+import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
 import aomg
-from aomg import demo
+from aomg import demo, warm
 from aomg.cli import app
 
 runner = CliRunner(env={"COLUMNS": "100"})
 
 
 def test_version_is_printed():
-    result = runner.invoke(app, ["version"])
-    assert result.exit_code == 0
-    assert result.output.strip() == aomg.__version__
+    for command in ("version", "--version"):
+        result = runner.invoke(app, [command])
+        assert result.exit_code == 0
+        assert result.output.strip() == aomg.__version__
 
 
 def test_demo_shows_every_quantile_with_its_interval_and_method():
@@ -49,9 +53,31 @@ def test_demo_shows_no_value_outside_of_its_interval():
     assert console.file.getvalue().split() == ["99.96", "band", "99.9..99.98"]
 
 
-def test_demo_fits_a_hundred_columns():
-    result = runner.invoke(app, ["demo", "--local", "--events", "327680"])
-    assert max(map(len, result.output.splitlines())) <= 100
+@pytest.mark.parametrize(("columns", "left_out"), [(100, ""), (80, "too narrow for p90; use a wider terminal")])
+def test_demo_fits_the_terminal_without_cutting_a_number(columns, left_out):
+    result = runner.invoke(app, ["demo", "--local", "--events", "327680"], env={"COLUMNS": str(columns)})
+    assert max(map(len, result.output.splitlines())) <= columns
+    assert "…" not in result.output and left_out in result.output
+    header = next(line for line in result.output.splitlines() if line.startswith("window ends"))
+    assert header.split() == ["window", "ends", "p50", *([] if left_out else ["p90"]), "p99", "p99.9"]
+
+
+def test_kernels_are_compiled_ahead_and_once(monkeypatch):
+    result = runner.invoke(app, ["warm", "counted"])
+    assert result.exit_code == 0, result.output
+    assert "compiled in" in result.output and warm.is_warm("counted")
+    monkeypatch.setattr(warm, "STAMP", "of other kernels")
+    assert not warm.is_warm("counted")
+    result = runner.invoke(app, ["warm", "counted", "fast"])
+    assert result.exit_code == 1
+    assert result.stderr == "cannot compile: there is no kind 'fast'; there are counted, timed, keyed\n"
+
+
+def test_a_compilation_that_fails_says_why(monkeypatch):
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    result = runner.invoke(app, ["warm", "counted"])
+    assert result.exit_code == 1
+    assert result.stderr == "cannot compile: the kernels could not be compiled: a process ended with code 1\n"
 
 
 def test_demo_refuses_less_than_a_window():

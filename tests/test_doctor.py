@@ -3,6 +3,7 @@ import shutil
 import sys
 from collections import namedtuple
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -71,10 +72,14 @@ def test_who_has_no_spark_and_wants_none_misses_nothing(monkeypatch, tmp_path):
 
 def test_who_wants_spark_and_has_none_is_told_what_to_install(monkeypatch):
     forget(monkeypatch, "pyspark")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
     code, found = findings()
     assert code == 1
     assert found["pyspark"]["mend"] == "run: pip install 'pyspark>=4.1,<5'"
     assert found["Spark"]["state"] == "left out"
+    assert found["live page"]["found"] == "uvicorn: not installed; aomg web needs it"
+    told = runner.invoke(app, ["doctor"]).output
+    assert told.endswith("To install what is missing:\n  pip install 'aomg[monitor,web]'\n")
 
 
 def test_a_full_disk_is_wrong(monkeypatch):
@@ -105,7 +110,10 @@ def test_a_java_on_which_spark_does_not_start_is_named_as_the_cause(monkeypatch,
     assert code == 1
     assert found["Java"]["state"] == "ok"
     assert (found["Spark"]["state"], found["Spark"]["found"]) == ("wrong", said)
-    assert "module" in found["Spark"]["mend"]
+    advice, _, log = found["Spark"]["mend"].partition("; the whole output is in ")
+    assert "module" in advice
+    assert said in Path(log).read_text()
+    Path(log).unlink()
     assert "Spark streaming" not in found
 
 
@@ -137,4 +145,4 @@ def test_a_spark_that_hangs_is_given_up(monkeypatch):
 
 def test_json_has_no_colours():
     result = runner.invoke(app, ["doctor", "--no-spark", "--json"], env={"FORCE_COLOR": "1"})
-    assert set(json.loads(result.stdout)) == {"ok", "findings"}
+    assert set(json.loads(result.stdout)) == {"ok", "findings", "install"}

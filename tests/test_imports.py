@@ -15,8 +15,10 @@ LIMITS = (
 )
 
 
-def printed_by(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+def printed_by(code: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, timeout=120
+    )
     return done.stdout.strip()
 
 
@@ -51,3 +53,48 @@ def test_the_driver_of_a_stream_loads_neither_kernels_nor_arrow():
     """Spark starts a process for every streaming query, only to ask for the names of its state."""
     heavy = "{'numba', 'pyarrow', 'aomg.spark', 'aomg.tables', 'aomg.core'} & set(sys.modules)"
     assert printed_by(f"import sys, aomg.stateful_operator; print({heavy})") == "set()"
+
+
+COMMANDS_WITHOUT_EXTRAS = """
+import sys
+from aomg.packages import EXTRAS
+modules = {package.module or package.name for packages in EXTRAS.values() for package in packages}
+class Missing:
+    def find_spec(name, path=None, target=None):
+        if name in modules:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing)
+from typer.testing import CliRunner
+from aomg.cli import app
+for line in sys.argv[1:]:
+    result = CliRunner().invoke(app, line.split())
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    print(result.exit_code, result.stderr.strip())
+"""
+
+
+def test_commands_without_their_extra_say_what_to_install():
+    monitor = "pyspark, pandas, protobuf and PyYAML"
+    page = "starlette, uvicorn, plotly and prometheus-client"
+    expected = {
+        "query none": "1 cannot show results: there is no folder none; name the one that the parquet sink writes to",
+        "compact none": "1 cannot compact: there is no folder none",
+        "generate none": "1 cannot generate: ",
+        "check none.yaml": "1 cannot run: the package PyYAML is missing; run: pip install 'aomg[monitor]'",
+        "fsck none": "2 cannot check: the package pyspark is missing; run: pip install 'aomg[monitor]'",
+        "run none.yaml": f"1 cannot run: the packages {monitor} are missing; run: pip install 'aomg[monitor]'",
+        "demo --no-web": f"1 cannot run the demo: the packages {monitor} are missing; run: pip install 'aomg[monitor]'",
+        "demo": (
+            f"1 cannot run the demo: the packages {monitor.replace(' and', ',')}, {page} are missing; "
+            "run: pip install 'aomg[monitor,web]'"
+        ),
+        "web none": (
+            f"1 cannot serve the page: the packages {page.replace(' and', ',')} and PyYAML are missing; "
+            "run: pip install 'aomg[web]'"
+        ),
+    }
+    lines = printed_by(COMMANDS_WITHOUT_EXTRAS, *expected).splitlines()
+    assert len(lines) == len(expected)
+    for line, text in zip(lines, expected.values(), strict=True):
+        assert line.startswith(text)

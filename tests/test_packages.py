@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from aomg.packages import CORE, PANDAS, SPARK
+from aomg.packages import CORE, EXTRAS, PANDAS, SPARK
 
 
 def at_version(monkeypatch, version):
@@ -13,9 +13,16 @@ def at_version(monkeypatch, version):
 
 def test_the_versions_are_those_that_the_project_asks_for():
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    requirements = {*project["dependencies"], *project["optional-dependencies"]["spark"]}
+    extras = project["optional-dependencies"]
+    requirements = {*project["dependencies"], *extras["spark"]}
     for package in (*CORE, *SPARK):
         assert f"{package.name}>={package.at_least}" + (f",<{package.below}" if package.below else "") in requirements
+    assert extras["monitor"][0] == "aomg[spark]"
+    assert {package.name for package in EXTRAS["monitor"]} == {
+        *(package.name for package in SPARK),
+        *extras["monitor"][1:],
+    }
+    assert [package.name for package in EXTRAS["web"]] == extras["web"]
 
 
 def test_what_is_installed_here_is_fit():

@@ -13,8 +13,11 @@ import aomg
 from aomg import demo as _demo
 from aomg import doctor as _doctor
 from aomg import generator as _generate
+from aomg import warm as _warm
+from aomg.compile_notice import report_to
 from aomg.errors import AomgError
 from aomg.evaluation import command as _evaluate
+from aomg.packages import named_missing, need
 from aomg.terminal import Terminal, escape_log, report_error
 
 _Events = Annotated[int, typer.Option(min=_demo.QUERY.size, help="Number of events (with --local).")]
@@ -117,12 +120,13 @@ _Header = Annotated[
 ]
 _Separator = Annotated[str | None, typer.Option(metavar="CHARACTER", help="Between the fields of a CSV.")]
 _Overwrite = Annotated[bool, typer.Option("--force", help="Replace an existing configuration.")]
+_Kinds = Annotated[list[str] | None, typer.Argument(metavar="[KIND]...", help="What to compile (default: all).")]
+_Processes = Annotated[int | None, typer.Option(min=1, help="Number of processes (default: one for each core).")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Sliding-window quantiles, each with an interval that always contains the exact value.",
 )
 
 
@@ -149,6 +153,7 @@ def demo(
     from aomg.monitor import command
 
     with _reported("cannot run the demo"), ExitStack() as stack:
+        need("monitor", *(["web"] if web else []))
         folder = keep or Path(stack.enter_context(TemporaryDirectory(prefix="aomg-demo-"))) / "demo"
         example = command.example_in(folder)
         address = stack.enter_context(_page(console, example, port)) if web else None
@@ -287,13 +292,15 @@ def run(config: _Config, once: _Once = False, json: _AsJson = False, web: _Web =
     Exit codes: 0 it ended or was stopped, 1 it failed, 2 the configuration is invalid.
     """
     from aomg.monitor import command
-    from aomg.monitor.config.reader import load
 
     if port is not None and not web:
         raise typer.BadParameter("--port needs --web: it is the port of the page", param_hint="--port")
     console = Terminal(stderr=json)
     with _reported("cannot run", json):
+        need("monitor", *(["web"] if web else []))
         if web:
+            from aomg.monitor.config.reader import load
+
             load(config)  # so that only the monitor reports errors, not the page too
         with _page(console, config, port) if web else nullcontext():
             command.run(console, config, once, json)
@@ -319,6 +326,7 @@ def web(
     may be running or not. Ctrl-C stops it.
     """
     with _reported("cannot serve the page", extra="web"):
+        need("web")
         from aomg.web import command
 
         bytes_kept = command.memory_of(memory)
@@ -414,15 +422,44 @@ def _reported(failure: str, json: bool = False, extra: str = "monitor", code: in
     try:
         yield
     except ModuleNotFoundError as error:
-        raise exit_with(
-            f"{failure}: the package {error.name} is missing; run: pip install 'aomg[{extra}]'", 1
-        ) from None
+        if error.name is None or error.name.partition(".")[0] == "aomg":
+            raise
+        raise exit_with(f"{failure}: {named_missing(error.name, extra)}", code) from None
     except ConfigError as error:
         raise exit_with(f"{failure}:\n{error}", 2) from None
     except RunError as error:
         raise exit_with(f"the monitor failed: {error}", 1) from None
     except AomgError as error:
         raise exit_with(f"{failure}: {error}", code) from None
+
+
+@app.command()
+def warm(kinds: _Kinds = None, processes: _Processes = None) -> None:
+    """Compile ahead what usual queries need, on all cores: their first results then wait for nothing.
+
+    Kinds: counted (one stream, windows counted in events), timed (one stream, event time), keyed (many keys, Spark).
+    """
+    try:
+        _warm.run(Terminal(), kinds or [], processes)
+    except AomgError as error:
+        report_error(f"cannot compile: {error}")
+        raise typer.Exit(1) from None
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(aomg.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Sliding-window quantiles, each with an interval that always contains the exact value."""
+    report_to(report_error)
 
 
 @app.command()

@@ -32,6 +32,7 @@ SLOWEST, TIMES, SUB_WINDOWS = 0.02, 8, 2  # the incident
 ROWS = 12  # besides those around the incident
 SECONDS = 4.0  # for the running table, on a terminal
 REPEATS = 5
+_WINDOW_WIDTH, _CELL_WIDTH, _MARK_WIDTH, _GAP = 15, 17, 5, 2
 STYLES = {"exact": "green", "certified": "green", "band": "cyan", "envelope": "yellow"}
 
 
@@ -79,8 +80,8 @@ def _run_table(console: Console, operator: Operator, values: Values, incident: i
     """Push a sub-window at a time, and print some of the windows."""
     printed = _windows_to_print(values.size // QUERY.period, incident)
     results = operator.push(values[:0])
-    names = (Text(_name(q), "bold") for q in QUERY.quantiles)
-    console.print(_row(Text("window ends", "bold"), *names, Text()))
+    shown = _quantiles_that_fit(console.width)
+    console.print(_row(Text("window ends", "bold"), *(Text(_name(q), "bold") for q in shown), Text()))
     console.print(Rule(style="dim"))
     pause = SECONDS / max(values.size // QUERY.period, 1) if console.is_terminal else 0.0
     with _live(console) as update:
@@ -89,10 +90,20 @@ def _run_table(console: Console, operator: Operator, values: Values, incident: i
             results += closed
             for result in closed:
                 if result.end // QUERY.period - 1 in printed:
-                    console.print(_result_row(result))
+                    console.print(_result_row(result, shown))
                 update(result, values.size)
             time.sleep(pause)
+    if left_out := [_name(q) for q in QUERY.quantiles if q not in shown]:
+        console.print(f"too narrow for {', '.join(left_out)}; use a wider terminal", style="dim")
     return results
+
+
+def _quantiles_that_fit(width: int) -> list[float]:
+    """The quantiles whose cells fit: the highest first, then the median, then the others from above."""
+    room = max((width - _WINDOW_WIDTH - _GAP - _MARK_WIDTH) // (_CELL_WIDTH + _GAP), 1)
+    quantiles: list[float] = list(QUERY.quantiles)
+    chosen = [quantiles[-1], quantiles[0], *reversed(quantiles[1:-1])][:room]
+    return [q for q in quantiles if q in chosen]
 
 
 def _windows_to_print(windows: int, incident: int | None) -> set[int]:
@@ -106,17 +117,17 @@ def _windows_to_print(windows: int, incident: int | None) -> set[int]:
 
 def _row(*cells: Text | Group) -> Table:
     """One row of the running table; its widths are fixed, because rows are printed one by one."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for width in (15, *[17] * len(QUERY.quantiles), 5):
+    grid = Table.grid(padding=(0, _GAP, 0, 0))
+    for width in (_WINDOW_WIDTH, *[_CELL_WIDTH] * (len(cells) - 2), _MARK_WIDTH):
         grid.add_column(width=width, no_wrap=True)
     grid.add_row(*cells)
     return grid
 
 
-def _result_row(result: Result) -> Table:
+def _result_row(result: Result, quantiles: list[float]) -> Table:
     window = Group(Text(f"{result.end:,}"), Text(f"{result.count:,} events", "dim"))
     mark = Text("burst", "bold white on red") if result.burst else Text()
-    return _row(window, *(_cell(result[q]) for q in QUERY.quantiles), mark)
+    return _row(window, *(_cell(result[q]) for q in quantiles), mark)
 
 
 def _cell(estimate: Estimate) -> Group:

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from aomg.caches import is_writable, kernel_cache
 from aomg.java import INSTALL, OLDEST, look_for_java
-from aomg.packages import CORE, PYSPARK, SPARK, TESTED_SPARK, Package, is_tested
+from aomg.packages import CORE, EXTRAS, PYSPARK, PYYAML, SPARK, TESTED_SPARK, Package, install_extras, is_tested
 from aomg.terminal import Terminal
 
 FREE_BYTES = 1 << 30  # Spark puts shuffles and the state of streams there
@@ -48,12 +48,13 @@ _CAUSES = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check. `remedy` says how to fix it."""
+    """The result of one check. `remedy` says how to fix it; `extra` names the extra that installs it, "" for none."""
 
     subject: str
     state: Literal["ok", "wrong", "left out"]
     detail: str
     remedy: str = ""
+    extra: str | None = None
 
     def to_json(self) -> dict[str, str]:
         """Return it as a JSON object."""
@@ -69,11 +70,13 @@ def examine(spark: bool = True) -> Iterator[Finding]:
     yield from map(_package, CORE)
     yield _kernels()
     yield _disk()
+    yield _page()
     if not spark and PYSPARK.version() is None:
         yield Finding("Spark", "left out", "not installed")
         return
-    needed = [*map(_package, SPARK), _java()]
+    needed = [*(_package(package, "monitor") for package in SPARK), _java()]
     yield from needed
+    yield _configurations()
     if not spark:
         yield Finding("Spark", "left out", "not started")
     elif any(finding.state == "wrong" for finding in needed):
@@ -87,16 +90,24 @@ def is_fit(findings: Iterable[Finding]) -> bool:
     return all(finding.state != "wrong" for finding in findings)
 
 
+def installation(findings: Iterable[Finding]) -> str | None:
+    """Return the one command that installs all that is missing; None if nothing is."""
+    extras = {finding.extra for finding in findings if finding.extra is not None and finding.state != "ok"}
+    return install_extras(sorted(extra for extra in extras if extra)) if extras else None
+
+
 def run(console: Console, spark: bool = True, as_json: bool = False) -> bool:
     """Check everything, print a table or JSON, and return whether nothing is wrong."""
     with Terminal(stderr=True).status("checking, starting Spark" if spark else "checking"):
         findings = list(examine(spark))
     fit = is_fit(findings)
     if as_json:
-        report = {"ok": fit, "findings": [finding.to_json() for finding in findings]}
+        report = {"ok": fit, "findings": [finding.to_json() for finding in findings], "install": installation(findings)}
         console.out(json.dumps(report, indent=2), highlight=False)
     else:
         console.print(_table(findings))
+        if (command := installation(findings)) is not None:
+            console.print(f"\nTo install what is missing:\n  {command}", markup=False, soft_wrap=True)
     return fit
 
 
@@ -146,14 +157,27 @@ def _python() -> Finding:
     return Finding("Python", "ok", f"{platform.python_version()}, {sys.executable}")
 
 
-def _package(package: Package) -> Finding:
+def _package(package: Package, extra: str = "") -> Finding:
     fault = package.fault()
     if fault is not None:
-        return Finding(package.name, "wrong", fault, f"run: {package.install()}")
+        return Finding(package.name, "wrong", fault, f"run: {package.install()}", extra)
     detail = str(package.version())
     if package is PYSPARK and not is_tested(detail):
         detail = f"{detail}, which is not tested ({', '.join(TESTED_SPARK)} are)"
     return Finding(package.name, "ok", detail)
+
+
+def _configurations() -> Finding:
+    if PYYAML.is_missing():
+        return Finding(PYYAML.name, "left out", "not installed; aomg run, demo and check need it", extra="monitor")
+    return _package(PYYAML)
+
+
+def _page() -> Finding:
+    missing = [package.name for package in EXTRAS["web"] if package.is_missing() and package is not PYYAML]
+    if missing:
+        return Finding("live page", "left out", f"{', '.join(missing)}: not installed; aomg web needs it", extra="web")
+    return Finding("live page", "ok", "its packages are installed")
 
 
 def _kernels() -> Finding:
@@ -179,7 +203,7 @@ def _disk() -> Finding:
 def _java() -> Finding:
     java, rejected = look_for_java()
     if java is None:
-        return Finding("Java", "wrong", f"no Java {OLDEST} or newer ({rejected})", INSTALL)
+        return Finding("Java", "wrong", f"no Java {OLDEST} or newer ({rejected})", INSTALL, "java")
     return Finding("Java", "ok", f"{java.version}, from {java.origin}: {java.program}")
 
 
@@ -198,9 +222,20 @@ def _trials() -> Iterator[Finding]:
             done[step["done"]] = step["detail"]
     for subject in (_BATCH, _STREAM):
         if subject not in done:
-            yield Finding(subject, "wrong", *explain(errors))
+            detail, remedy = explain(errors)
+            yield Finding(subject, "wrong", detail, f"{remedy}; {_stored(errors)}" if errors else remedy)
             return
         yield Finding(subject, "ok", done[subject])
+
+
+def _stored(output: str) -> str:
+    """Store the whole output of a failed trial; returns where it is."""
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="aomg-doctor-", suffix=".log", delete=False) as log:
+            log.write(output)
+    except OSError as error:
+        return f"its output could not be stored ({error.strerror})"
+    return f"the whole output is in {log.name}"
 
 
 def explain(output: str) -> tuple[str, str]:

@@ -106,6 +106,17 @@ def number_texts(
     )
 
 
+def rounded(value: Number, low: Number, high: Number) -> tuple[Number, Number, Number]:
+    """Return a value and its interval as numbers of seven digits, by the rules above; None for what is not finite.
+
+    >>> rounded(50.43200000000076, 50.4, 50.5), rounded(2 / 3, 0.6, None)
+    ((50.432, 50.4, 50.5), (0.6666667, 0.6, None))
+    """
+    texts = number_texts(value, low, high, digits=MOST_DIGITS, grouped=False, missing="")
+    first, second, third = (float(text) if text else None for text in (texts.value, texts.low, texts.high))
+    return first, second, third
+
+
 def unit_of(value: Number, low: Number, high: Number, unit: str | None) -> tuple[str, Scale]:
     """Return the best unit for a quantity, and the scale for `number_texts`.
 

@@ -30,7 +30,7 @@ from typer.testing import Result
 from web.local_server import wait_until
 
 import aomg.evaluation
-from aomg.monitor import command
+from aomg.monitor.config import reader
 from aomg.monitor.config.reader import EXAMPLE, load
 from aomg.packages import CORE, SPARK
 from aomg.spark import windows
@@ -377,7 +377,7 @@ def demonstrated(spark: SparkSession, table: Table, home: Path) -> dict[str, Res
             ("short", "rate: 100, speed: 100, events: 10k", 1),
         ):
             (home / f"{name}.yaml").write_text(example.replace("rate: 10000, speed: 10, events: 9M", size))
-            patch.setattr(command, "EXAMPLE", home / f"{name}.yaml")
+            patch.setattr(reader, "EXAMPLE", home / f"{name}.yaml")
             words = ("--web", "--port", "0", "--keep", home / "demo") if name == "kept" else ("--no-web",)
             shown[name] = table.aomg("demo", *words, code=code)
     few = ("--events", "200000", "--seed", "2")
@@ -442,6 +442,7 @@ def test_a_configuration_is_written_with_what_the_options_say(begun: Result, csv
 @pytest.fixture(scope="module")
 def examined(table: Table) -> dict[str, Result]:
     table.aomg("version")
+    table.aomg("warm", "counted", "--processes", "1")
     shown = {"spark": table.aomg("doctor", "--spark", COLUMNS="100")}
     return {**shown, "json": table.aomg("doctor", "--no-spark", "--json")}
 

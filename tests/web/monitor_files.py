@@ -150,8 +150,8 @@ def monitor_files(
     text = EXAMPLE.read_text()
     text = text.replace("size: 2 minutes", f"size: {size // SECOND}s")
     text = text.replace("period: 15 seconds", f"period: {period // SECOND}s")
-    if summaries:
-        text = text.replace("sinks:\n", "sinks:\n  summaries: [{parquet: summaries/}]\n")
+    if not summaries:
+        text = text.replace("  summaries: [{parquet: summaries/}]", "  # none")
     file = folder / "monitor.yaml"
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text(text)

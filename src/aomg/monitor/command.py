@@ -1,4 +1,7 @@
-"""Implements `aomg init`, `run`, `check`, `query`, `compact`, `fsck` and `demo`."""
+"""Implements `aomg init`, `run`, `check`, `query`, `compact`, `fsck` and `demo`.
+
+What needs PyYAML or Spark is loaded by the commands that use it: `query` and `compact` need neither.
+"""
 
 import json
 import shutil
@@ -17,22 +20,21 @@ from rich.progress import track
 from aomg.durations import duration_text, microseconds
 from aomg.errors import AomgError, DurationError
 from aomg.monitor.alert import Alert
-from aomg.monitor.config.model import Config
-from aomg.monitor.config.reader import EXAMPLE, load
 from aomg.monitor.errors import ConfigError
-from aomg.monitor.run.check import inspect
-from aomg.monitor.run.progress import Progress
-from aomg.monitor.source.header import with_header
+from aomg.numbers import rounded
 from aomg.terminal import Terminal
 
 if TYPE_CHECKING:
+    from aomg.monitor.config.model import Config
     from aomg.monitor.draft.draft import Settings
+    from aomg.monitor.run.progress import Progress
 
 MOST_ALERTS = 10_000  # in the summary of --json; a kilobyte each
 
 
 def init(console: Console, data: str, file: Path, settings: "Settings", force: bool = False) -> None:
     """Write a configuration for some data, and print what was guessed. Raises ConfigError, and writes nothing then."""
+    from aomg.monitor.config.reader import load
     from aomg.monitor.draft.draft import draft_of
     from aomg.monitor.draft.file import refuse_existing, write
     from aomg.monitor.draft.report import report
@@ -53,6 +55,10 @@ def init(console: Console, data: str, file: Path, settings: "Settings", force: b
 
 def check(console: Console, file: Path, as_json: bool = False) -> None:
     """Print that a configuration can run here, and what it has. Raises ConfigError with all its problems."""
+    from aomg.monitor.config.reader import load
+    from aomg.monitor.run.check import inspect
+    from aomg.monitor.source.header import with_header
+
     config = with_header(load(file))
     inspect(config)
     if as_json:
@@ -63,7 +69,7 @@ def check(console: Console, file: Path, as_json: bool = False) -> None:
         console.print(f"  {heading}: {', '.join(names) or 'none'}", soft_wrap=True)
 
 
-def _outline(config: Config) -> dict[str, list[str]]:
+def _outline(config: "Config") -> dict[str, list[str]]:
     return {
         "queries": list(config.queries),
         "rules": [rule.name for rule in config.rules],
@@ -151,7 +157,7 @@ class Changes:
         self.rows = self.refused = self.fired = self.resolved = self.left_out = 0
         self.alerts: deque[Alert] = deque(maxlen=most)
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: "Progress") -> None:
         """Add a micro-batch."""
         self.rows += progress.rows
         self.refused += sum(progress.refused.values())
@@ -175,6 +181,7 @@ def run(
     The summary has the newest `most_alerts` alerts; by default 10,000 for JSON, and none otherwise. Raises ConfigError
     before anything is started, and RunError or SinkError if it had to stop.
     """
+    from aomg.monitor.config.reader import load
     from aomg.monitor.run.monitor import Monitor
     from aomg.monitor.run.spark_log import log_of, messages_to
     from aomg.monitor.run.view import View
@@ -188,7 +195,7 @@ def run(
     view.monitor = monitor
     with messages_to(log_of(config)):
         try:
-            with view, _stopped_by_signals(monitor):
+            with _compiled_meanwhile(console), view, _stopped_by_signals(monitor):
                 monitor.run()
             accounts = _accounts(monitor)
         finally:
@@ -201,7 +208,7 @@ def run(
         "stopped": monitor.stopped,
         "undelivered": monitor.undelivered,
         "accounts": accounts,
-        "alerts": [alert.to_json() for alert in changes.alerts],
+        "alerts": [_with_rounded_quantities(alert.to_json()) for alert in changes.alerts],
         "alerts_left_out": changes.left_out,
     }
     if as_json:
@@ -209,6 +216,15 @@ def run(
     else:
         _sum_up(console, summary)
     return summary
+
+
+def _with_rounded_quantities(alert: dict[str, Any]) -> dict[str, Any]:
+    """An alert for the summary: the numbers of its quantities (low, value, high) without digits that say nothing."""
+    quantities = {}
+    for name, (low, value, high) in alert["quantities"].items():
+        value, low, high = rounded(value, low, high)
+        quantities[name] = [low, value, high]
+    return {**alert, "quantities": quantities}
 
 
 def _accounts(monitor: Any) -> dict[str, Any]:
@@ -223,6 +239,8 @@ def _accounts(monitor: Any) -> dict[str, Any]:
 
 def example_in(folder: Path) -> Path:
     """Copy the example configuration into a folder, which is created. Raises ConfigError if it is not empty."""
+    from aomg.monitor.config.reader import EXAMPLE
+
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} is not empty; choose a new folder, or empty it")
     folder.mkdir(parents=True, exist_ok=True)
@@ -234,6 +252,7 @@ def demo(console: Console, example: Path) -> bool:
 
     Takes about two minutes. A run that was stopped counts as passed without false alarms.
     """
+    from aomg.monitor.config.reader import load
     from aomg.monitor.run.rehearsal import rehearsed
     from aomg.streams import podsets
 
@@ -269,6 +288,24 @@ def _sum_up(console: Console, summary: dict[str, Any]) -> None:
     for receiver, waiting in summary["undelivered"].items():
         alerts = "1 alert is" if waiting == 1 else f"{waiting:,} alerts are"
         console.print(f"[yellow]{alerts} not yet delivered to {receiver}; the next start continues", soft_wrap=True)
+
+
+@contextmanager
+def _compiled_meanwhile(console: Console) -> Iterator[None]:
+    """Compile what Spark's workers need while Spark starts, if this machine has not yet."""
+    from aomg.warm import KEYED, compilations, is_warm
+
+    if is_warm(KEYED):
+        yield
+        return
+    console.print("compiling for the first run on this machine; the first windows wait for it", style="dim")
+    processes = compilations([KEYED])
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
 
 
 @contextmanager

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from aomg.packages import named_missing
+
 START_SECONDS = 60.0
 _END_SECONDS = 10.0
-_MISSING = "the package {} is missing; run: pip install 'aomg[web]'"
 
 
 @contextmanager
@@ -106,7 +107,7 @@ def main() -> None:
         from aomg.errors import AomgError
         from aomg.web.command import serve
     except ModuleNotFoundError as error:
-        sys.exit(_MISSING.format(error.name))
+        sys.exit(named_missing(str(error.name), "web"))
     try:
         serve(place, port=port, report=_report, until=_wait_for_close)
     except AomgError as error:

@@ -239,7 +239,7 @@ def test_the_console_has_a_line_for_each_result_and_alert():
     ]
 
 
-@given(st.integers(30, 200), st.integers(1, 5), st.integers(0, 5), st.booleans(), st.data())
+@given(st.integers(60, 200), st.integers(1, 5), st.integers(0, 5), st.booleans(), st.data())
 def test_a_number_is_shown_whole_or_not_at_all_however_narrow_the_terminal(width, quantiles, shares, wide, data):
     """A number that is cut reads as another one: 56… is no p99 of 566.5."""
     names = [f"p{50 + number}" for number in range(quantiles)] + [f"below_{number}00" for number in range(shares)]
@@ -251,15 +251,15 @@ def test_a_number_is_shown_whole_or_not_at_all_however_narrow_the_terminal(width
     worst = {"estimates": estimates, "end": time_text(NOON), "burst": False, "count": 1_234}
     key = display.RankedKey("q", {"podset": "checkout"}, worst, [(NOON, 1.0, 1.0, 1.0)])
     shown, left_out = display._table(names[0], [key], (NOON, NOON), width)
-    text = printed(lambda console: console.print(shown), width=max(width, 100))
+    text = printed(lambda console: console.print(shown), width=width)
+    assert max(map(len, text.splitlines())) <= width
     texts = {one["name"]: numbers.number_texts(one["value"], one["low"], one["high"]) for one in parts}
     assert names[0] not in left_out
     for name, expected in texts.items():
         if name not in left_out:
             assert expected.value in text
-    narrow = printed(lambda console: console.print(shown), width=width)
-    if width >= 80:
-        assert "…" not in narrow and "checkout" in narrow
+            assert expected.interval in text or "exact" in text
+    assert "…" not in text and "checkout" in text
 
 
 def test_a_query_without_the_estimate_is_named_and_the_others_are_shown(tmp_path):
@@ -274,6 +274,21 @@ def test_a_query_without_the_estimate_is_named_and_the_others_are_shown(tmp_path
         printed(show, tmp_path / "results", quantile="p33")
 
 
+def test_with_long_labels_columns_are_left_out_and_never_an_interval(tmp_path):
+    names = {"inbound": ("source", "destination", "datacenter")}
+    labels = ("checkout-service-eu", "payments-service-eu", "amsterdam-north-3")
+    ParquetSink(tmp_path, names).write(0, table(row(labels, p99=1234567.0)))
+    text = printed(show, tmp_path, width=60)
+    assert "1,234,567" in text and "1,222,221..1,246,913" in text
+    assert "too narrow for" in text and "worst at" in text.split("too narrow for")[1]
+
+
+def test_json_has_no_digits_that_say_nothing(tmp_path):
+    ParquetSink(tmp_path, NAMES).write(0, table(row(("1",), p99=50.43200000000076)))
+    text = printed(show, tmp_path, as_json=True)
+    assert "50.432," in text and "0000000" not in text
+
+
 def test_what_there_is_no_room_for_is_named(results):
     assert "no room for" not in printed(show, results, width=160)
-    assert "too narrow for p50; use a wider" in printed(show, results, query="pairs", width=40)
+    assert "too narrow for events, the trend; use a" in printed(show, results, query="pairs", width=40)

@@ -92,7 +92,7 @@ def test_an_alert_tells_the_interval_of_every_quantity_and_the_fewest_events_beh
     assert alert.quantities == {"inbound.p99": (4100.0, 4200.0, 4300.0), "outbound.p99": (4500.0, 4600.0, 4700.0)}
     assert (alert.count, alert.certainty, alert.transition) == (40, "certain", "firing")
     assert alert.labels == {"podset": "7", "severity": "page"}
-    assert alert.annotations == {"summary": "7: 4.6ms (4.5ms..4.7ms), median 250us"}
+    assert alert.annotations == {"summary": "7: 4.6 ms (4.5..4.7), median 250 us"}
     assert (alert.start, alert.end) == (-9 * MINUTE, MINUTE)
 
 

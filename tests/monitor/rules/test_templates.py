@@ -39,7 +39,7 @@ def test_a_text_says_labels_values_and_times():
         rendered("podset {{ $labels.podset }}, row {{ $labels.row }}: {{ $labels.severity }}")
         == "podset 17, row -: page"
     )
-    assert rendered("{{ $value }}; {{ inbound.p99.low }}") == "4.31ms (4.28ms..4.35ms); 4.28ms"
+    assert rendered("{{ $value }}; {{ inbound.p99.low }}") == "4.31 ms (4.28..4.35); 4.28 ms"
     assert rendered("{{ inbound.count }} {{ $count }}") == "7 7"
     assert rendered("{{ $start }} {{ $started }} {{ $end }}") == (
         "1970-01-01T00:00:00Z 1970-01-01T00:00:30Z 1970-01-01T00:01:00Z"
@@ -55,19 +55,20 @@ def test_a_fleets_text_names_the_members_and_how_many_more_there_are():
     quantities = {"share": (0.23, 0.25, 0.3)}
     alert = Alert(**{**vars(ALERT), "fleet": fleet, "quantities": quantities, "units": {"share": "%"}})
     text = rendered("{{ $value }}: {{ $violating }}/{{ $total }}: {{ $members }}; {{ $suspect }}", alert)
-    assert text.startswith("25% (23%..30%): 23/100: s0, s1") and text.endswith("s19 and 3 more; -")
+    assert text.startswith("25 % (23..30): 23/100: s0, s1") and text.endswith("s19 and 3 more; -")
 
 
 @pytest.mark.parametrize(
     "bounds, unit, text",
     [
-        ((900.0, 950.0, 1000.0), "us", "950us (900us..1000us)"),
-        ((0.004, 0.004, 0.004), "s", "4ms"),
-        ((1500.0, 1500.0, 1500.0), "ms", "1.5s"),
+        ((900.0, 950.0, 1000.0), "us", "950 us (900..1000)"),
+        ((0.004, 0.004, 0.004), "s", "4 ms"),
+        ((1500.0, 1500.0, 1500.0), "ms", "1.5 s"),
         ((0.5, 0.9, 1.0), None, "0.9 (0.5..1)"),
         ((float("-inf"), 3.0, float("inf")), None, "3 (unknown..unknown)"),
-        ((1939.99, 1939.996, 1939.998), "us", "1.939996ms (1.93999ms..1.939998ms)"),  # six digits are 1.94ms
-        ((0.98765, 0.98765496, 0.98765497), "%", "98.7654% (98.765%..98.7655%)"),
+        ((1939.99, 1939.996, 1939.998), "us", "1.93999 ms (1.93999..1.94)"),  # three digits are 1.94 ms
+        ((4350.0, 4415.25, 4470.0), "us", "4.42 ms (4.35..4.47)"),
+        ((0.98765, 0.98765496, 0.98765497), "%", "98.765 % (98.765..98.766)"),
     ],
 )
 def test_quantities_are_told_in_the_unit_that_people_would_use_with_their_interval(bounds, unit, text):

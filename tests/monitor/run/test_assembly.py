@@ -96,7 +96,7 @@ def test_an_alertmanager_that_is_the_first_of_all_hears_of_the_alert_that_fires(
         take(batches, 2, x=100.0)
         assert batches.notifier.close(30) == {}
         over = alert_id("network", "Slow", {"podset": "x"}, "resolved", NOON + 2 * MINUTE)
-        assert annotations_in(new.heard)[1:] == [{"summary": "podset x: p99 100us (99us..101us)", "aomg_id": over}]
+        assert annotations_in(new.heard)[1:] == [{"summary": "podset x: p99 100 us (99..101)", "aomg_id": over}]
 
 
 def test_a_damaged_state_is_told_at_the_start(tmp_path):

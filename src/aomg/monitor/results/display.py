@@ -20,7 +20,7 @@ from aomg.monitor.results.reader import read
 from aomg.monitor.sinks.base import title_of
 from aomg.monitor.sinks.result_folder import days
 from aomg.monitor.sinks.result_rows import plain
-from aomg.numbers import number_texts
+from aomg.numbers import number_texts, rounded
 from aomg.terminal import json_text, printable
 from aomg.times import DAY, day_text, time_text
 
@@ -28,7 +28,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 24
 _FEWEST_BARS = 4
 _GAP = 2
-_WIDEST_LABEL = 16  # longer ones are cut if the terminal is narrow
+_WIDEST_LABEL, _NARROWEST_LABEL = 16, 4  # longer ones are cut if the terminal is narrow
 _WIDEST_CURVE_TITLE = 6
 _A_DAY = timedelta(days=1)
 
@@ -78,7 +78,7 @@ def show(
             table, left_out = _table(chosen, ranking.first, span, console.width)
             console.print(table)
             if left_out:
-                names_left = ", ".join(map(title_of, left_out))
+                names_left = ", ".join(left_out)
                 console.print(
                     f"too narrow for {names_left}; use a wider terminal, or --json", style="dim", markup=False
                 )
@@ -109,8 +109,14 @@ def _show_progress(status: Status) -> Callable[[str, int, int], None]:
 def _json(query: str, chosen: str, ranking: Ranking, span: tuple[int, int]) -> dict[str, Any]:
     lines = []
     for key in ranking.first:
-        series = [{"end": time_text(end), "value": v, "low": low, "high": high} for end, v, low, high in key.series]
-        lines.append({"labels": key.labels, "worst": key.worst, "series": series})
+        series = [{"end": time_text(end), **_rounded(*numbers)} for end, *numbers in key.series]
+        estimates = {
+            name: {**part, **_rounded(part.get("value"), part.get("low"), part.get("high"))}
+            for name, part in key.worst["estimates"].items()
+        }
+        extremes = {name: rounded(*[key.worst[name]] * 3)[0] for name in ("min", "max")}
+        worst = {**key.worst, **extremes, "estimates": estimates}
+        lines.append({"labels": key.labels, "worst": worst, "series": series})
     document: dict[str, Any] = plain(
         {
             "query": query,
@@ -124,30 +130,32 @@ def _json(query: str, chosen: str, ranking: Ranking, span: tuple[int, int]) -> d
     return document
 
 
+def _rounded(value: float | None, low: float | None, high: float | None) -> dict[str, float | None]:
+    return dict(zip(("value", "low", "high"), rounded(value, low, high), strict=True))
+
+
 def _table(chosen: str, keys: list[RankedKey], span: tuple[int, int], width: int) -> tuple[Table, list[str]]:
     """The table, and the estimates that do not fit: a number is shown whole or not at all."""
     labels = {name: [_label(key.labels[name]) for key in keys] for name in (keys[0].labels if keys else ())}
     names = list(dict.fromkeys(name for key in keys for name in key.worst["estimates"]))
     estimates = {name: [_estimate(key.worst["estimates"].get(name)) for key in keys] for name in names}
-    widths = {name: _widest(title_of(name), cells) for name, cells in estimates.items()}
+    widths = {name: widest(title_of(name), cells) for name, cells in estimates.items()}
     times = [Text(_short(key.worst["end"], span) + (" burst" if key.worst["burst"] else "")) for key in keys]
     counts = [Text(f"{key.worst['count']:,}") for key in keys]
     curve = title_of(chosen) if len(title_of(chosen)) <= _WIDEST_CURVE_TITLE else "trend"
 
-    wanted = {name: _widest(name, cells) for name, cells in labels.items()}
-    label_widths = {name: min(width, _WIDEST_LABEL) for name, width in wanted.items()}
-    fixed = [*label_widths.values(), widths.get(chosen, 0), _widest("worst at", times), max(len(curve), _FEWEST_BARS)]
-    free = width - sum(fixed) - _GAP * (len(fixed) - 1)
+    wanted = {name: widest(name, cells) for name, cells in labels.items()}
+    label_widths = dict(zip(wanted, narrowed(list(wanted.values()), width - widths.get(chosen, 0) - _GAP), strict=True))
+    others = [name for name in names if name != chosen]
+    optional = [widest("worst at", times), *(widths[name] for name in others), max(len(curve), _FEWEST_BARS)]
+    optional.append(widest("events", counts))
+    fits = that_fit(width, [*label_widths.values(), widths.get(chosen, 0)], optional)
+    with_times, *with_others, with_curve, with_counts = fits
+    visible = [name for name in names if name == chosen or with_others[others.index(name)]]
+    used = [*label_widths.values(), *(widths[name] for name in visible)]
+    used += [optional[place] for place in (0, -2, -1) if fits[place]]
+    free = width - sum(used) - _GAP * (len(used) - 1)
 
-    def fits(column: int) -> bool:
-        nonlocal free
-        if column + _GAP > free:
-            return False
-        free -= column + _GAP
-        return True
-
-    visible = [name for name in names if name == chosen or fits(widths[name])]
-    with_counts = fits(_widest("events", counts))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
     for name in labels:
         more = min(wanted[name] - label_widths[name], max(free, 0))
@@ -158,8 +166,10 @@ def _table(chosen: str, keys: list[RankedKey], span: tuple[int, int], width: int
         table.add_column(Text(title_of(name)), justify="right", style=style, no_wrap=True, min_width=widths[name])
     if with_counts:
         table.add_column("events", justify="right", no_wrap=True)
-    table.add_column("worst at", no_wrap=True)
-    table.add_column(Text(curve), no_wrap=True, overflow="crop")
+    if with_times:
+        table.add_column("worst at", no_wrap=True)
+    if with_curve:
+        table.add_column(Text(curve), no_wrap=True, overflow="crop")
     values = [value for key in keys for _, value, _, _ in key.series]
     ends = sorted({end for key in keys for end, *_ in key.series})
     steps = (span[1] - span[0]) // min((b - a for a, b in pairwise(ends)), default=1) + 1
@@ -167,16 +177,46 @@ def _table(chosen: str, keys: list[RankedKey], span: tuple[int, int], width: int
     worst = min if is_share(chosen) else max
     for row, key in enumerate(keys):
         line = Text(sparkline(key.series, span, min(values), max(values), bars, worst))
-        numbers = [*(estimates[name][row] for name in visible), *([counts[row]] if with_counts else [])]
-        table.add_row(*(cells[row] for cells in labels.values()), *numbers, times[row], line)
-    return table, [name for name in names if name not in visible]
+        cells = [*(cells[row] for cells in labels.values()), *(estimates[name][row] for name in visible)]
+        cells += [cell for cell, is_shown in ((counts[row], with_counts), (times[row], with_times)) if is_shown]
+        table.add_row(*cells, *([line] if with_curve else []))
+    left_out = [title_of(name) for name in names if name not in visible]
+    extra = {"events": with_counts, "worst at": with_times, "the trend": with_curve}
+    return table, left_out + [name for name, is_shown in extra.items() if not is_shown]
+
+
+def narrowed(widths: Sequence[int], room: int) -> list[int]:
+    """Widths of columns of texts that may be cut: at most 16 each, and less if they do not fit `room` with gaps.
+
+    >>> narrowed([4, 30], 80), narrowed([4, 30, 30], 30)
+    ([4, 16], [4, 10, 10])
+    """
+    most = _WIDEST_LABEL
+    while most > _NARROWEST_LABEL and sum(min(width, most) + _GAP for width in widths) > room:
+        most -= 1
+    return [min(width, most) for width in widths]
+
+
+def that_fit(width: int, required: Sequence[int], optional: Sequence[int]) -> list[bool]:
+    """Which of the optional columns fit a table of this width beside the required ones; the first have priority.
+
+    >>> that_fit(80, [10, 14], [14, 14, 30, 6])
+    [True, True, False, True]
+    """
+    free = width - sum(required) - _GAP * (len(required) - 1)
+    fits = []
+    for column in optional:
+        fits.append(column + _GAP <= free)
+        free -= (column + _GAP) * fits[-1]
+    return fits
 
 
 def _label(value: str | None) -> Text:
     return Text("-" if value is None else printable(value))
 
 
-def _widest(title: str, cells: Sequence[Text]) -> int:
+def widest(title: str, cells: Sequence[Text]) -> int:
+    """The width of a column: that of its widest line."""
     lines = [title, *(line for cell in cells for line in cell.plain.split("\n"))]
     return max(cell_len(line) for line in lines)
 

@@ -9,7 +9,7 @@ $count                       events in the window
 $start, $end, $started       of the window; since when the condition has held
 $violating, $total           of a fleet: how many members violate, of how many
 $members, $suspect           of a fleet: the first violating members; what all members have in common
-p99, inbound.p99             any quantity of the rule's queries: 4.31ms (4.28ms..4.35ms)
+p99, inbound.p99             any quantity of the rule's queries: 4.31 ms (4.28..4.35)
 inbound.p99.low              its parts: .low, .value, .high
 ===========================  ======================================================================================
 """
@@ -28,6 +28,7 @@ FIELDS = ("alert", "group", "transition", "certainty", "value", "count", "start"
 FLEET_FIELDS = ("violating", "total", "members", "suspect")
 NO_DATA = "no data"
 _NAME = re.compile(r"\$labels\.[^\s{}|]+|\$[a-z]+|[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
+_DIGITS = 3  # as on the page
 _PARTS = ("low", "value", "high")
 
 Bounds = tuple[float, float, float]
@@ -142,12 +143,13 @@ def quantity_values(name: str, bounds: Bounds, unit: str | None) -> dict[str, st
     """A quantity and its parts as texts, rounded as in `aomg.numbers`. unit is us, ms, s, % or None.
 
     >>> quantity_values("p99", (4280.0, 4310.0, 4350.0), "us")["p99"]
-    '4.31ms (4.28ms..4.35ms)'
+    '4.31 ms (4.28..4.35)'
     """
     suffix, scale = unit_of(bounds[1], bounds[0], bounds[2], unit)
-    texts = number_texts(bounds[1], bounds[0], bounds[2], digits=6, scale=scale, grouped=False, missing="unknown")
+    texts = number_texts(bounds[1], bounds[0], bounds[2], digits=_DIGITS, scale=scale, grouped=False, missing="unknown")
+    suffix = f" {suffix}" if suffix else ""
     low, value, high = (text if text == "unknown" else text + suffix for text in (texts.low, texts.value, texts.high))
-    whole = value if low == value == high else f"{value} ({low}..{high})"
+    whole = value if low == value == high else f"{value} ({texts.interval})"
     return {name: whole, f"{name}.low": low, f"{name}.value": value, f"{name}.high": high}
 
 

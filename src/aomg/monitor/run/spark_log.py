@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from aomg.monitor.atomic_files import reason
 from aomg.monitor.config.model import Config
 from aomg.monitor.errors import RunError
 from aomg.terminal import printable
+
+# They print JSON with a stack trace to standard error, and pass nothing on.
+_JSON_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 def log_of(config: Config) -> Path:
@@ -53,18 +57,24 @@ def errors_to(file: Path) -> Iterator[None]:
 def messages_to(file: Path) -> Iterator[None]:
     """Write log messages of Python libraries to a file meanwhile, and those of this package to standard error.
 
-    Py4J logs a stack trace for every call after the JVM ended. A program that configured logging is left alone.
+    Py4J logs a stack trace for every call after the JVM ended, and PySpark one as JSON for every query that fails. A
+    program that configured logging is left alone.
     """
     root = logging.getLogger()
     if root.handlers:
         yield
         return
     handler = _Handler(file)
+    own = {logger: logger.handlers for logger in map(PySparkLogger.getLogger, _JSON_LOGGERS)}
     root.addHandler(handler)
+    for logger in own:
+        logger.handlers = [handler]
     try:
         yield
     finally:
         root.removeHandler(handler)
+        for logger, handlers in own.items():
+            logger.handlers = handlers
 
 
 class _Handler(logging.Handler):

@@ -1,13 +1,14 @@
 """Shows a running monitor in a terminal: progress of the stream, the worst keys, and changes of alerts.
 
-Without a terminal it prints a line for each alert, and a line on the stream every ten seconds.
+Without a terminal it prints a line for each alert, and a line on the stream every ten seconds. Before the first window
+both say what is being done, and when the first window is due.
 """
 
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
 from typing import Any
 
@@ -21,10 +22,12 @@ from aomg.durations import MICROSECONDS, duration_text
 from aomg.monitor.alert import Alert
 from aomg.monitor.alerts.judge import Active
 from aomg.monitor.config.model import Config, QueryConfig
-from aomg.monitor.results.display import estimate_cell
+from aomg.monitor.results.display import estimate_cell, narrowed, that_fit, widest
 from aomg.monitor.rules.rows import WindowRows
+from aomg.monitor.run.background import repeating
 from aomg.monitor.run.monitor import Monitor
 from aomg.monitor.run.progress import Progress
+from aomg.monitor.run.spark_log import log_of
 from aomg.monitor.sinks.base import labels_text, title_of
 from aomg.terminal import printable
 from aomg.times import time_text
@@ -32,6 +35,7 @@ from aomg.times import time_text
 KEYS = 8
 ALERTS = 8
 QUIET_SECONDS = 10.0
+_TICK_SECONDS = 0.5
 _STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green", "inactive": "dim"}
 
 
@@ -49,18 +53,24 @@ class View(AbstractContextManager["View"]):
         self._batch: int | None = None
         self._rows = 0
         self._events: dict[int, int] = {}  # of batches that Spark may not have reported yet
-        self._printed = time.monotonic()
+        self._started = self._printed = time.monotonic()
+        self._stack = ExitStack()
         self._last_speed: float | None = None
         self._live = Live(console=console, refresh_per_second=2, get_renderable=self._picture, transient=True)
 
     def __enter__(self) -> "View":
+        self._started = self._printed = time.monotonic()
+        self._console.print(f"Spark's log: {log_of(self._config)}", style="dim", markup=False, soft_wrap=True)
         if self._console.is_terminal:
             self._live.start()
+        else:
+            self._stack.enter_context(repeating(self._tick, _TICK_SECONDS, "view"))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._stack.close()
         if self._console.is_terminal:
             self._live.stop()
             if self._batch is not None:
@@ -77,14 +87,20 @@ class View(AbstractContextManager["View"]):
             self._events[progress.batch] = progress.events
             self._rows += progress.rows
         if not self._console.is_terminal:
-            self._print(progress)
+            for alert in progress.alerts:
+                self._console.print(_change(alert), soft_wrap=True)
+            if progress.batch == 0:
+                self._print_stream()
 
-    def _print(self, progress: Progress) -> None:
-        for alert in progress.alerts:
-            self._console.print(_change(alert), soft_wrap=True)
-        if time.monotonic() - self._printed >= QUIET_SECONDS or progress.batch == 0:
-            self._printed = time.monotonic()
-            self._console.print(self._stream(), soft_wrap=True)
+    def _tick(self) -> None:
+        if time.monotonic() - self._printed >= QUIET_SECONDS:
+            self._print_stream()
+
+    def _print_stream(self) -> None:
+        self._printed = time.monotonic()
+        with self._lock:
+            line = self._stream()
+        self._console.print(line, soft_wrap=True)
 
     def _picture(self) -> Group:
         with self._lock:
@@ -98,7 +114,12 @@ class View(AbstractContextManager["View"]):
     def _stream(self) -> Text:
         """One line on the progress of the stream."""
         if self._batch is None:
-            return Text("starting Spark and reading the first events ...", style="dim")
+            seconds = f"{time.monotonic() - self._started:.0f} s"
+            if self.monitor is None or self.monitor.query is None:
+                return Text(f"starting Spark ({seconds}); {self._first_window()}", style="dim")
+            return Text(
+                f"Spark has started; computing the first batch ({seconds}); {self._first_window()}", style="dim"
+            )
         line = Text()
         speed = self._speed()
         if speed is not None:
@@ -107,6 +128,8 @@ class View(AbstractContextManager["View"]):
         ends = [rows.end for rows in self._newest.values()]
         if ends:
             line.append(f"windows up to {time_text(max(ends))}{self._lag(max(ends))}, ")
+        else:
+            line.append(f"{self._first_window()}, ")
         late = self.monitor.late if self.monitor is not None else None
         line.append(f"batch {self._batch:,}, {self._rows:,} rows, refused {self._refused:,}, late ")
         line.append("?" if late is None else f"{late:,}")
@@ -115,6 +138,17 @@ class View(AbstractContextManager["View"]):
         pending = len(self._active) - firing
         line.append(f", pending {pending}", style="yellow" if pending else "")
         return line
+
+    def _first_window(self) -> str:
+        """When the first window is due: it must have ended, and late events have had their time."""
+        queries = [query.query for query in self._config.queries.values()]
+        due = min((query.period if query.partial else query.size) + query.lateness for query in queries)
+        span = f"up to {duration_text(due)}"
+        generated = self._config.source.generate
+        if generated is None:
+            return f"the first window is due {span} after the first event, by the times of events"
+        clock = max(round(due / generated.speed / 1e6), 1)
+        return f"the first window is due {span} of event time ({clock} s) after the first event"
 
     def _lag(self, end: int) -> str:
         """How far the newest window is behind the clock, or behind the newest generated event."""
@@ -145,17 +179,29 @@ class View(AbstractContextManager["View"]):
         unit = f", in {query.unit}" if query.unit else ""
         end = time_text(rows.end)
         title = f"{query.name}: worst of {len(rows):,} keys by {title_of(rank_by)}, window ending {end}{unit}"
-        table = Table(box=None, pad_edge=False)
-        for label in query.labels:
-            table.add_column(label, no_wrap=True)
-        for name in names:
-            table.add_column(title_of(name), justify="right", no_wrap=True)
-        table.add_column("events", justify="right")
-        table.add_column("")
-        for row in order.tolist():
-            cells = [Text("-" if label is None else printable(label)) for label in rows.labels[row]]
-            cells += [estimate_cell(*rows.estimates[name][row]) for name in names]
-            cells += [Text(f"{int(rows.count[row]):,}"), self._marks(query, rows, row)]
+        places = order.tolist()
+        labels = {
+            label: [Text("-" if rows.labels[row][i] is None else printable(rows.labels[row][i])) for row in places]
+            for i, label in enumerate(query.labels)
+        }
+        columns = {
+            **{title_of(name): [estimate_cell(*rows.estimates[name][row]) for row in places] for name in names},
+            "events": [Text(f"{int(rows.count[row]):,}") for row in places],
+            "": [self._marks(query, rows, row) for row in places],
+        }
+        widths = {heading: widest(heading, cells) for heading, cells in columns.items()}
+        chosen, width = title_of(rank_by), self._console.width
+        room = narrowed([widest(label, cells) for label, cells in labels.items()], width - widths[chosen] - 2)
+        optional = ["", *(heading for heading in columns if heading not in ("", chosen))]
+        fits = that_fit(width, [*room, widths[chosen]], [widths[heading] for heading in optional])
+        shown = {chosen, *(heading for heading, fit in zip(optional, fits, strict=True) if fit)}
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for label, column in zip(labels, room, strict=True):
+            table.add_column(label, no_wrap=True, width=column, overflow="ellipsis")
+        for heading in columns:
+            if heading in shown:
+                table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+        for cells in zip(*labels.values(), *(columns[heading] for heading in columns if heading in shown), strict=True):
             table.add_row(*cells)
         return Group(Text(title, style="bold"), table)
 

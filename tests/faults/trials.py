@@ -10,10 +10,10 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from unittest import mock
 
 import spark_monitor
@@ -21,6 +21,8 @@ from pyspark.sql import SparkSession
 from spark_monitor import FILES, Process, arrive, batches, configured, java_of, start, wait_for, workers_of
 
 from aomg.errors import AomgError, DamagedFileError
+from aomg.monitor.delivery.base import NotDelivered
+from aomg.monitor.delivery.log import Log
 from aomg.monitor.run import monitor as monitor_module
 
 SAME = "same"
@@ -64,16 +66,24 @@ def half_on_spark(folder: Path, spark: SparkSession, expected: Outcome) -> "Half
     def begin(monitor: Path) -> None:
         configured(monitor, FILES // 4)
         arrive(monitor, range(FILES - 2))
-        (monitor / "more.log").mkdir()
-        with mock.patch.object(monitor_module, "_FLUSH_SECONDS", 1.0):
+        with (
+            mock.patch.object(Log, "deliver", _deliver_to_one),
+            mock.patch.object(monitor_module, "_FLUSH_SECONDS", 1.0),
+        ):
             spark_monitor.run(monitor, spark)
-        (monitor / "more.log").rmdir()
 
     def finish(monitor: Path) -> None:
         arrive(monitor, range(FILES - 2, FILES))
         spark_monitor.run(monitor, spark)
 
     return HalfRun(folder, begin, finish, lambda monitor: spark_monitor.outcome(monitor, spark), expected)
+
+
+def _deliver_to_one(receiver: Log, alert: Mapping[str, Any], deliver: Callable[..., None] = Log.deliver) -> None:
+    """Let the other receiver be down."""
+    if receiver.identity.endswith("more.log"):
+        raise NotDelivered("it is down")
+    deliver(receiver, alert)
 
 
 # -- kills -------------------------------------------------------------------------------------------------------------

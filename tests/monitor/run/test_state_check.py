@@ -380,11 +380,11 @@ def test_a_copy_with_the_number_of_a_results_file_is_set_aside_and_never_the_one
     shutil.copy(before[2], rival)
     os.utime(rival, (time.time() + age,) * 2)
     (finding,) = check_folder(tmp_path / "state").findings
-    assert finding.file == rival and f"has the batches of {before[3].parent.name}/{before[3].name}" in finding.problem
+    assert finding.file == rival and f"repeats {before[3].parent.name}/{before[3].name}" in finding.problem
     run(tmp_path, 6)
     assert stored(tmp_path)[:5] == before and check_folder(tmp_path / "state").sound
     target = tmp_path / "state/damaged" / rival.parent.name / rival.name
-    assert f"{rival} has the batches of" in caplog.text and target.read_bytes() == before[2].read_bytes()
+    assert f"{rival} repeats" in caplog.text and target.read_bytes() == before[2].read_bytes()
 
 
 def test_windows_that_come_again_say_that_the_state_of_spark_is_older(tmp_path):
@@ -397,3 +397,19 @@ def test_windows_that_come_again_say_that_the_state_of_spark_is_older(tmp_path):
     with pytest.raises(StateError, match=text):
         monitor(Frame(rows_of(1)), 3)
     monitor.notifier.close(0)
+
+
+def test_files_that_were_restored_beside_what_they_were_joined_to_are_set_aside(tmp_path, monkeypatch):
+    monkeypatch.setattr(small_files, "MOST_FILES", 4)
+    monkeypatch.setattr(small_files, "APART", 2)
+    run(tmp_path, 3)
+    parts = {file: file.read_bytes() for file in stored(tmp_path)}
+    run(tmp_path, 12)
+    joined = stored(tmp_path)
+    restored = [file for file in parts if file not in joined]
+    for file in restored:
+        file.write_bytes(parts[file])
+    found = check_folder(tmp_path / "state").findings
+    assert [finding.file for finding in found] == restored and len(restored) == 3
+    started(tmp_path).notifier.close(0)
+    assert stored(tmp_path) == joined and check_folder(tmp_path / "state").sound

@@ -99,7 +99,7 @@ def test_long_lines_become_refused_rows_with_their_file_once_files_are_whole(tmp
         finder.of([file])
     assert finder.whole_files
     (row,) = finder.of([file, tmp_path / "gone.jsonl"])
-    assert row.file == f"file:{file}", "as Spark writes it in other refused rows"
+    assert row.file == f"file:{tmp_path}/ä%20b.jsonl", "as Spark writes it in other refused rows"
     assert row.reason == "longer than 1,000 bytes (longest_line)"
     assert row.text == f"\\xff{'l' * 999} ... (2,002 bytes)"
 

@@ -261,7 +261,7 @@ class _StateFolder:
             for rival, known in rival_files(folder, files):
                 if self._repair:
                     set_aside(self._state, folder, rival)
-                problem = f"it has the batches of {known}, which is the journal's: somebody has copied it there"
+                problem = f"it repeats {known}, which is the journal's: somebody has copied it there"
                 moves = f"moves it to {self._state / 'damaged'}, as the next start does"
                 yield Damage(rival, problem, moves if self._repair else f"--repair: {moves}", True, self._repair)
             for name in (*report.missing, *report.damaged) if self._repair else ():

@@ -6,6 +6,7 @@ older than the rest is refused; `aomg fsck` says how to go on.
 
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -107,7 +108,7 @@ def check_state(config: Config, journal: Journal, checkpoint: Checkpoint) -> Non
     for place in configured.intersection(journal.files):
         for rival, known in rival_files(Path(place), journal.files[place]):
             target = set_aside(config.state, Path(place), rival)
-            _LOG.warning("%s has the batches of %s, which is the journal's; moved to %s", rival, known, target)
+            _LOG.warning("%s repeats %s, which is the journal's; moved to %s", rival, known, target)
 
 
 def _newest_batches(config: Config, stream: str) -> Iterator[tuple[Path, str, int]]:
@@ -221,20 +222,33 @@ def compare_files(folder: Path, files: Mapping[str, StoredFile], content: bool =
 
 
 def rival_files(folder: Path, files: Mapping[str, StoredFile]) -> list[tuple[Path, str]]:
-    """Files with the batches of a file that the journal has, and another digest, and the names of those.
+    """Files that repeat one that the journal has, and the names of those: with its batches, or with a part of it.
 
-    No kill leaves one: a batch that is repeated removes what it wrote before its entry is written. So somebody has
-    copied it there, and the sink would take it for the newer one.
+    No kill leaves one: a batch that is repeated removes what it wrote before its entry is written, and joined files
+    replace their parts. So somebody has copied it there. The sink would take it for the newer one, and readers would
+    have its rows twice.
     """
     known = {(_folder_of(name), name_without(Path(name).name)): name for name in files if batch_span(Path(name).name)}
     rivals = []
     for place in sorted({place for place, _ in known}):
-        paths = sorted((folder / place).glob("*.parquet"))
-        for path in paths:
-            own = known.get((place, name_without(path.name)))
-            if own is not None and f"{place}/{path.name}" not in files and not path.name.startswith("."):
+        paths = [path for path in sorted((folder / place).glob("*.parquet")) if batch_span(path.name)]
+        unknown = [path for path in paths if f"{place}/{path.name}" not in files]
+        parts = _parts_of(folder, place, files) if unknown else {}
+        for path in unknown:
+            own = known.get((place, name_without(path.name))) or parts.get(path.name)
+            if own is not None:
                 rivals.append((path, own))
     return rivals
+
+
+def _parts_of(folder: Path, place: str, files: Mapping[str, StoredFile]) -> dict[str, str]:
+    """The names of files that were joined, and of what they were joined to."""
+    parts: dict[str, str] = {}
+    for name in files:
+        if _folder_of(name) == place and Path(name).name.startswith("compacted-"):
+            with suppress(DamagedFileError, OSError):
+                parts |= dict.fromkeys((part.name for part in joined_parts(folder / name)), name)
+    return parts
 
 
 def set_aside(state: Path, folder: Path, file: Path) -> Path:

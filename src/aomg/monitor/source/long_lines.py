@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -26,6 +27,8 @@ from aomg.monitor.source.plain_bytes import codec_of, opened
 
 MAX_LENGTH = "mapreduce.input.linerecordreader.line.maxlength"
 MOST_SAMPLES = 100
+_LEGAL = "/_-!.~'()*,;:$&+=@"
+"""What Java does not escape in a path, besides letters and digits."""
 _CHUNK = 1 << 20
 _HEAD = 1_000
 _LARGEST = (1 << 31) - 2  # Hadoop counts the bytes of a line in 32 bits
@@ -89,8 +92,13 @@ class LongLines:
 
 
 def _address(file: Path) -> str:
-    """The address of a file as Spark writes it in the other refused rows."""
-    return f"file:{file}"
+    """The address of a file as Spark writes it in other refused rows: with escapes, but with letters of any script.
+
+    >>> _address(Path("/data/ä b/1%.csv"))
+    'file:/data/ä%20b/1%25.csv'
+    """
+    plain = (one if one.isprintable() and not one.isascii() else quote(os.fsencode(one), _LEGAL) for one in str(file))
+    return "file:" + "".join(plain)
 
 
 def reason_of(source: SourceConfig) -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 class Operator:
     def __init__(self, query):
-        assert query == (131_072, 16_384)
+        assert query in [(131_072, 16_384), ("1h", "1m")]
 
-    def push(self, values):
+    def push(self, values, times=None):
         cache = Path(os.environ["NUMBA_CACHE_DIR"])
         assert not any(cache.iterdir()), "something is compiled already"
         (cache / "kernel").touch()
@@ -29,9 +29,9 @@ def package(tmp_path, monkeypatch):
 
 def test_every_compilation_starts_without_a_cache(package):
     package.write_text(QUICK)
-    (compile_once,) = compilation.cases(quick=True).values()
-    assert compile_once() > 0
-    assert compile_once() > 0
+    for compile_once in compilation.cases(quick=True).values():
+        assert compile_once() > 0
+        assert compile_once() > 0
 
 
 def test_the_clock_starts_before_the_import(package):

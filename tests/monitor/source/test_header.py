@@ -115,10 +115,11 @@ def test_a_state_keeps_the_columns_that_it_began_with(tmp_path):
     written(tmp_path, "ts,ms,host\n", "b.csv")
     with pytest.raises(ConfigError, match=r"b\.csv has the columns ts, ms, host, but the first file had ts, host, ms"):
         inspect(with_header(config(tmp_path)))
-    # a query that is added needs no other record: types are no part of it
+    # a query that is added must not change the type of a column that another one uses
     more = with_header(config(tmp_path, "value: ms, by: [host], size: 1m, period: 10s}, other: {value: host"))
-    claim_state(more)
-    assert more.source.columns["host"] == "double"
+    with pytest.raises(ConfigError, match="the type of host of the events was 'string' and is 'double'"):
+        claim_state(more)
+    claim_state(with_header(config(tmp_path, "value: ms, by: [host], size: 1m, period: 10s}, other: {value: ms")))
     assert json.loads((tmp_path / "state" / FILE).read_text())["columns"] == ["ts", "host", "ms"]
 
 

@@ -118,10 +118,10 @@ class MonitorFiles:
                         parts += [summaries(q, names, self.end - self.period, query, random) for q in QUERIES]
                     no_query = refused_rows(refused or {}, 5000 * len(names))
                     table = pa.concat_tables([*parts, no_query], promote_options="default")
-                    for log in ("offsets", "commits"):  # as Spark writes them
+                    for log, content in (("offsets", "v1\n{}\n-"), ("commits", "v1\n{}")):  # as Spark writes them
                         place = self.state / "checkpoint" / log / str(self.batch)
                         place.parent.mkdir(parents=True, exist_ok=True)
-                        place.write_text("v1\n{}\n-")
+                        place.write_text(content)
                     batches.take(table, self.batch)
                     health.poll(SimpleNamespace(lastProgress=report(self.batch)))
             finally:

@@ -35,7 +35,7 @@ def test_a_start_is_told_step_by_step_until_the_first_window_is_there(chromium, 
 
         offsets = monitor.state / "checkpoint" / "offsets"
         offsets.mkdir(parents=True)
-        (offsets / "0").touch()
+        (offsets / "0").write_text("v1\n{}\n-")
         page.wait_for_selector(f"{STEP} >> text=The first micro-batch")  # without an event
 
         page.click("nav a[href='/alerts']")

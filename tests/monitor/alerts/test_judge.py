@@ -457,7 +457,7 @@ def test_alertmanager_is_told_of_labels_annotations_and_times():
     body = alert.for_alertmanager()
     assert body == {
         "labels": {"alertname": "Slow", "alertgroup": "network", "podset": "7", "severity": "page"},
-        "annotations": {"summary": "p99 5ms"},
+        "annotations": {"summary": "p99 5 ms"},
         "startsAt": "1970-01-01T00:01:00Z",
     }
     assert alert.for_alertmanager(ends=5 * MINUTE)["endsAt"] == "1970-01-01T00:05:00Z"

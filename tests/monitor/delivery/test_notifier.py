@@ -195,7 +195,7 @@ def test_a_failure_is_logged_once_though_every_answer_has_another_text(tmp_path,
         notifier = JournaledNotifier(tmp_path, [Webhook(receiver.url)], AT_ONCE)
         notifier.send(0, day_of_alerts(1))
         assert notifier.close(LONG) == {} and len(receiver.heard) == 6
-    assert sum("answered 404" in record.message for record in caplog.records) == 1
+    assert sum("answered 404" in record.getMessage() for record in caplog.records) == 1
 
 
 def test_what_waits_behind_a_wrong_address_is_told_at_the_one_that_is_mended(tmp_path):

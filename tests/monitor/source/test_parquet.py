@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -153,6 +154,17 @@ def test_of_many_refused_rows_a_task_returns_some_and_counts_all(spark: SparkSes
     mine, theirs = by_both(spark, config, [tmp_path / "by workers", tmp_path / "by spark"])
     assert refused(mine) == refused(theirs)
     assert refused(mine)["the time is missing", None, None] == 250
+
+
+def test_a_file_may_be_the_whole_source(spark: SparkSession, tmp_path: Path) -> None:
+    """Only its own rows are counted, though another file is beside it."""
+    events = pa.table({"ts": pa.array([None] * 7, pa.timestamp("us", "UTC")), "rtt": np.arange(7)})
+    put(tmp_path, "a.parquet", events)
+    put(tmp_path, "b.parquet", events)
+    config = configured(tmp_path, "time: ts", {"all": QUERIES["all"]})
+    alone = replace(config, source=replace(config.source, path=tmp_path / "in" / "a.parquet"))
+    counts = [row["count"] for row in outputs(spark, alone, tmp_path / "checkpoint") if row["labels"][0] is not None]
+    assert sum(counts) == 7
 
 
 TIMES = {

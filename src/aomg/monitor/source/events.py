@@ -126,6 +126,12 @@ def folder_of(config: Config) -> Path | None:
     return config.source.path
 
 
+def _spark_folder(config: Config) -> str:
+    """The path of a source's files for Spark; a single file is a pattern that fits no other one."""
+    path = folder_of(config)
+    return "" if path is None else spark_path(path)
+
+
 def _reader(spark: SparkSession, config: Config) -> DataFrame:
     """The rows as stored in the files or the topic, with their file and, for text, the malformed line."""
     source = config.source
@@ -133,8 +139,7 @@ def _reader(spark: SparkSession, config: Config) -> DataFrame:
         return _kafka(spark, source, source.kafka)
     reader = spark.readStream.options(**revealed(source.options))
     reader = reader.option("maxFilesPerTrigger", source.files_per_batch)
-    path = folder_of(config)
-    folder = "" if path is None else spark_path(path)
+    folder = _spark_folder(config)
     if source.kind == "csv":
         # everything as text: an unreadable number then differs from a missing one
         fields = [t.StructField(name, t.StringType()) for name in source.columns]
@@ -174,7 +179,7 @@ def _files(spark: SparkSession, config: Config) -> ParquetFiles | None:
         return None
     declared = t.StructType([t.StructField(name, _TYPES[kind]) for name, kind in source.columns.items()])
     options = {**revealed(source.options), "maxFilesPerTrigger": source.files_per_batch}
-    folder = str(folder_of(config))
+    folder = _spark_folder(config)
     return ParquetFiles(spark, folder, streaming=True, schema=declared if source.columns else None, options=options)
 
 
